@@ -175,6 +175,8 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	NARROWS_NIGHTLY=1 $(BIN)/pytest -k 'how_to or guide or wheel or bench' -m 'not live'
 	@$(MAKE) --no-print-directory narrowsd
 	NARROWSD=$(CURDIR)/target/narrowsd $(BIN)/pytest -k test_guest -m 'system and not live'
+	@$(MAKE) --no-print-directory packages
+	NARROWS_PACKAGES=$(CURDIR)/target/packages $(BIN)/pytest -k test_package -m system
 	$(BIN)/narrows reproduce gemini
 
 $(TOOLS)/cargo-%:

@@ -70,6 +70,7 @@ INSIDE = r"""
     ip -n packaged route show 192.0.2.0/24
     if dpkg --remove narrowsd >/dev/null 2>&1; then echo 'removed although a route needs it'; fi
     narrowsd --version >/dev/null
+    narrowsd cc status gemini | head -1
     nsenter --net=/run/netns/packaged narrowsd cc route remove 192.0.2.0/24
     dpkg --install /package.deb >/dev/null
     narrowsd cc status gemini | head -1
@@ -124,6 +125,6 @@ def test_a_package_is_installed_used_and_removed_and_nothing_is_left(tmp_path):
     assert said.startswith("gemini is registered as narrows_gemini\n"), done.stdout + done.stderr
     assert "congctl narrows_gemini" in said
     assert "removed although" not in said
-    assert "gemini: registered as narrows_gemini, pinned" in said, "an upgrade unloads nothing"
+    assert said.count("gemini: registered as narrows_gemini, pinned") == 2, "refused, and upgraded, it unloads nothing"
     assert "left: \n" in said, said
     assert "narrows" not in said.split("left:")[1], "unloaded, and its pins are gone"

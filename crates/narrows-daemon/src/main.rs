@@ -25,7 +25,7 @@ use failure::Failure;
 /// The version of the package, and the digest of the sources that all runs depend on.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_ENGINE"));
 
-/// Congestion controllers for the running Linux kernel, and live runs of plans.
+/// Congestion controllers for the running Linux kernel, edge routers and a near-source loop
 #[derive(Debug, Parser)]
 #[command(name = "narrowsd", version = VERSION, about)]
 struct Arguments {

@@ -23,16 +23,17 @@ pub(crate) struct Namespace {
     pub(crate) inode: u32,
     /// As `ip netns` names it; `host` is that of process 1.
     pub(crate) name: Option<String>,
-    file: PathBuf,
+    /// All that lead to it: a process may end meanwhile.
+    files: Vec<PathBuf>,
 }
 
 impl Namespace {
     /// How parameters tell it from those that had its inode before; none where it ended or may not be entered.
     pub(crate) fn cookie(&self) -> Option<u64> {
-        match narrows_kernel::Namespace::of(&self.file) {
+        self.files.iter().find_map(|file| match narrows_kernel::Namespace::of(file) {
             Ok(narrows_kernel::Namespace::Cookie(cookie)) => Some(cookie),
             _ => None,
-        }
+        })
     }
 
     /// For people: its name, else its number.
@@ -40,12 +41,23 @@ impl Namespace {
         self.name.clone().unwrap_or_else(|| self.inode.to_string())
     }
 
+    fn open(&self) -> io::Result<File> {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for file in &self.files {
+            match File::open(file) {
+                Ok(file) => return Ok(file),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
     /// Does something in it, on a thread of its own unless this one is there.
     pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         if own() == Some(self.inode) {
             return work();
         }
-        let file = File::open(&self.file)?;
+        let file = self.open()?;
         let entered = move || {
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
             work()
@@ -59,8 +71,10 @@ impl Namespace {
 pub(crate) fn all() -> Vec<Namespace> {
     let mut all: Vec<Namespace> = Vec::new();
     let mut add = |file: PathBuf, name: Option<String>| {
-        if let Some(inode) = inode(&file).filter(|inode| all.iter().all(|known| known.inode != *inode)) {
-            all.push(Namespace { inode, name, file });
+        let Some(inode) = inode(&file) else { return };
+        match all.iter_mut().find(|known| known.inode == inode) {
+            Some(known) => known.files.push(file),
+            None => all.push(Namespace { inode, name, files: vec![file] }),
         }
     };
     add("/proc/1/ns/net".into(), Some("host".to_owned()));
@@ -77,7 +91,8 @@ pub(crate) fn all() -> Vec<Namespace> {
     all
 }
 
-/// All of them that may be entered, by cookie.
+/// All of them that may be entered, by cookie. There may be others: such that may not, and such that only a descriptor, a thread
+/// or a mount elsewhere leads to.
 pub(crate) fn by_cookie() -> BTreeMap<u64, Namespace> {
     all().into_iter().filter_map(|namespace| Some((namespace.cookie()?, namespace))).collect()
 }
@@ -103,8 +118,8 @@ pub(crate) fn parse(text: &str) -> Result<PathBuf, Failure> {
         return Ok(path);
     }
     let of_inode = |inode: u32| all().into_iter().find(|namespace| namespace.inode == inode);
-    if let Some(found) = text.parse().ok().and_then(of_inode) {
-        return Ok(found.file);
+    if let Some(file) = text.parse().ok().and_then(of_inode).and_then(|found| found.files.into_iter().next()) {
+        return Ok(file);
     }
     let known = if text.contains('/') { Vec::new() } else { names() };
     Err(refused::by_scenario(&Problem::unknown_name("network namespace", text, known)))

@@ -213,6 +213,8 @@ pub struct Frame<'a> {
     pub kind: Kind,
     /// How many frames of this side had gone past the process before, as it had no room or no time for them.
     pub past: u32,
+    /// Whether newer ones of this side went past it while it waited.
+    pub overtaken: bool,
     /// The whole of it, from its link header on.
     pub bytes: &'a [u8],
 }
@@ -228,7 +230,7 @@ impl<'a> Frame<'a> {
         let kind = *[Kind::Tcp, Kind::Tunnel, Kind::Error].get(usize::from(kind))?;
         let _: [u8; 2] = fields.take();
         let past = fields.u32();
-        Some(Frame { came_ns, side, kind, past, bytes: rest.get(..length)? })
+        Some(Frame { came_ns, side, kind, past, overtaken: false, bytes: rest.get(..length)? })
     }
 }
 
@@ -314,9 +316,16 @@ impl Joined {
         let ring = handle(&self.object, "ring")?;
         let failed = |source| Error::of("read frames", source);
         let mut builder = RingBufferBuilder::new();
+        let past = handle(&self.object, "past")?;
         let each = move |record: &[u8]| {
             // Always a whole one: the program writes them.
-            if let Some(frame) = Frame::read(record) {
+            if let Some(mut frame) = Frame::read(record) {
+                // The kernel forwards nothing by itself as long as the heartbeat counts. A look costs a system call.
+                if is_older_than_a_heartbeat(frame.came_ns) {
+                    let went = past.lookup(&(frame.side as u32).to_ne_bytes(), MapFlags::ANY).ok().flatten();
+                    let went = went.and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
+                    frame.overtaken = went.is_some_and(|went| went != frame.past);
+                }
                 take(frame);
             }
             0
@@ -332,6 +341,13 @@ impl Joined {
     pub fn passed(&self) -> Result<[Passed; 2], Error> {
         sum(&handle(&self.object, COUNTERS)?)
     }
+}
+
+/// Whether a frame waits for longer than a heartbeat counts.
+fn is_older_than_a_heartbeat(came_ns: u64) -> bool {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let now_ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+    now_ns.saturating_sub(came_ns) > u64::try_from(ALIVE.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What is handed to the process. It outlives [`Joined`], though nothing comes any more then.

@@ -153,18 +153,40 @@ impl Router {
         }
     }
 
-    /// A TCP packet that waited so long that newer ones overtook it: it is neither marked nor held back.
-    pub(super) fn handle_late(&mut self, now: Time, side: Side, bytes: &[u8], came_ns: u64) {
+    /// A frame that waited so long that newer ones overtook it: it is neither marked nor held back.
+    pub(super) fn handle_late(&mut self, now: Time, side: Side, kind: Kind, bytes: &[u8], came_ns: u64) {
         self.counters.late += 1;
-        match side {
-            Side::Inside => self.pass(side, bytes, came_ns),
-            // What the far edge disguised is to be undone.
-            Side::Outside => {
-                self.edge.lose_order();
-                self.drain(now, None, 0);
-                self.handle(now, side, Kind::Tcp, bytes, came_ns);
-            }
+        if side == Side::Outside {
+            self.edge.lose_order();
+            self.drain(now, None, 0);
+            return self.handle(now, side, kind, bytes, came_ns);
         }
+        let frame = (kind == Kind::Tcp).then(|| Frame::read(bytes, self.given.link, came_ns)).flatten();
+        let Some(mut frame) = frame else { return self.pass(side, bytes, came_ns) };
+        self.counters.packets[side as usize] += 1;
+        self.lower_segments(now, &mut frame);
+        let departing = match frame.ecn() {
+            Ecn::NotCapable if frame.tcp().is_some() => {
+                frame.set_ecn(Ecn::Capable);
+                self.disguise(frame)
+            }
+            _ => frame.leave(),
+        };
+        self.out.push_back(Sent { side: Side::Outside, urgent: false, frame: departing });
+    }
+
+    /// Lowers the largest segment that a SYN allows to what fits with the headers around a marked packet, which is returned: bytes of
+    /// an IP packet.
+    fn lower_segments(&mut self, now: Time, frame: &mut Frame) -> usize {
+        let v6 = frame.is_v6();
+        let most = usize::from(self.limit.now(now, v6)).saturating_sub(extra(v6));
+        if frame.tcp().is_some_and(|segment| segment.syn) {
+            // The largest segment is what is left without the headers [RFC 9293 §3.7.1].
+            let headers = if v6 { 60 } else { 40 };
+            let largest = u16::try_from(most.saturating_sub(headers)).unwrap_or(u16::MAX);
+            self.counters.clamped += u64::from(clamp(frame.transport_mut(), largest));
+        }
+        most
     }
 
     /// What the outer interface takes, bytes of an IP packet.
@@ -230,15 +252,7 @@ impl Router {
     }
 
     fn handle_tcp(&mut self, now: Time, side: Side, mut frame: Frame) {
-        let v6 = frame.is_v6();
-        let most = usize::from(self.limit.now(now, v6)).saturating_sub(extra(v6));
-        let is_syn = frame.tcp().is_some_and(|segment| segment.syn);
-        if is_syn {
-            // The largest segment is what is left without the headers [RFC 9293 §3.7.1].
-            let headers = if v6 { 60 } else { 40 };
-            let most = u16::try_from(most.saturating_sub(headers)).unwrap_or(u16::MAX);
-            self.counters.clamped += u64::from(clamp(frame.transport_mut(), most));
-        }
+        let most = self.lower_segments(now, &mut frame);
         let came_ns = frame.came_ns;
         if side == Side::Inside {
             frame.fits = frame.packet().len() <= most;

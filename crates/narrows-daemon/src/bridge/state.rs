@@ -59,6 +59,13 @@ impl Place {
         here().is_ok_and(|(here, _)| here == self.namespace)
     }
 
+    /// Whether its network namespace is among these. One that has its inode may have come after it; where that cannot be asked, it
+    /// may be the same.
+    fn may_be_alive(&self, known: &[Namespace]) -> bool {
+        let same = known.iter().find(|namespace| u64::from(namespace.inode) == self.inode);
+        same.is_some_and(|namespace| namespace.cookie().is_none_or(|cookie| cookie == self.namespace))
+    }
+
     fn file(&self, kind: &str) -> PathBuf {
         Path::new(FOLDER).join(format!("bridge-{}-{}-{}.{kind}", self.namespace, self.inside, self.outside))
     }
@@ -141,18 +148,10 @@ impl Place {
             Some(Place { namespace, inode, label: label(&known, inode), inside, outside })
         });
         let mut all: Vec<Place> =
-            names.filter(|place| place.is_here() || (!is_mine(place.inode) && is_alive(place.inode))).collect();
+            names.filter(|place| place.is_here() || (!is_mine(place.inode) && place.may_be_alive(&known))).collect();
         all.sort_by(|one, other| (&one.inside, &one.outside).cmp(&(&other.inside, &other.outside)));
         all
     }
-}
-
-/// Whether a network namespace has a name or a process. Where that cannot be looked up, it may have.
-fn is_alive(inode: u64) -> bool {
-    let named = fs::read_dir("/run/netns").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let Ok(processes) = fs::read_dir("/proc") else { return true };
-    let of_processes = processes.filter_map(|entry| Some(entry.ok()?.path().join("ns/net")));
-    named.chain(of_processes).any(|path| fs::metadata(path).is_ok_and(|found| found.ino() == inode))
 }
 
 fn label(known: &[Namespace], inode: u64) -> String {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use narrows_core::units::{Span, Time};
-use narrows_kernel::bridge::{ALIVE, Frames, Joined, Kind, Side};
+use narrows_kernel::bridge::{Frames, Joined, Side};
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
 use nix::errno::Errno;
@@ -24,8 +24,6 @@ use super::router::{Router, RouterConfig};
 const BATCH: usize = 64;
 /// The heartbeat is not written more often.
 const BEAT_NS: u64 = 1_000_000;
-/// A frame that waited longer was overtaken by those that the kernel forwarded meanwhile, by itself.
-const ALIVE_NS: u64 = ALIVE.subsec_nanos() as u64 + ALIVE.as_secs() * 1_000_000_000;
 /// Longest sleep: well within the time that a heartbeat counts.
 const MAX_SLEEP: Span = Span::from_ms(5);
 /// The clock begins anew after so long: it ends after 213 days. The far edge is met again, as after a restart.
@@ -62,12 +60,12 @@ impl EventLoop {
         let frames = {
             let (router, now) = (Rc::clone(&router), Rc::clone(&now));
             joined.frames(move |frame| {
-                let is_late = monotonic_ns().saturating_sub(frame.came_ns) > ALIVE_NS;
                 let mut router = router.borrow_mut();
                 router.went_past(now.get(), frame.side, frame.past);
-                match frame.kind {
-                    Kind::Tcp if is_late => router.handle_late(now.get(), frame.side, frame.bytes, frame.came_ns),
-                    kind => router.handle(now.get(), frame.side, kind, frame.bytes, frame.came_ns),
+                if frame.overtaken {
+                    router.handle_late(now.get(), frame.side, frame.kind, frame.bytes, frame.came_ns);
+                } else {
+                    router.handle(now.get(), frame.side, frame.kind, frame.bytes, frame.came_ns);
                 }
             })?
         };

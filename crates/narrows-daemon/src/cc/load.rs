@@ -4,7 +4,8 @@ use clap::Args;
 use narrows_kernel::registered::{self, is_registered};
 use narrows_kernel::{Controller, Kernel, Loaded, Options, Settings, pinned};
 
-use super::{assignment, named, refused, say, system_default};
+use super::unload::refuse_what_is_elsewhere;
+use super::{assignment, named, refused, route, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
 use crate::service::{self, Ending};
@@ -40,11 +41,12 @@ pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
     let lock = lock::take(controller)?;
     // What is told to end from here on is first done, then undone.
     let ending = Ending::hold();
-    make_room(controller)?;
     let folder = pinned::folder(controller);
+    // Where pins cannot be seen, what is loaded seems to be left behind.
     if !arguments.foreground {
         pinned::check_file_system(&folder).map_err(refused::by_kernel)?;
     }
+    make_room(controller)?;
     let loaded = Loaded::load_with(controller, &settings, &options).map_err(refused::by_kernel)?;
     let before = if arguments.default { Some(system_default::take(controller)?) } else { None };
     let held = if arguments.foreground {
@@ -77,6 +79,12 @@ fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), 
     let restored = system_default::put_back(controller)?;
     loaded.unload();
     say(&format!("{} is unloaded\n", controller.spec.name));
+    for (prefix, label) in route::of_controller(controller.registered)? {
+        eprintln!(
+            "warning: the route to {prefix} in the network namespace {label} names {}, and has no effect until it is loaded again",
+            controller.registered
+        );
+    }
     if let Some(said) = restored {
         say(&format!("{said}\n"));
     }
@@ -93,6 +101,7 @@ pub(crate) fn make_room(controller: &'static Controller) -> Result<(), Failure> 
             let help = format!("`narrowsd cc set {name} key=value` changes it, `narrowsd cc unload {name}` removes it");
             return Err(Failure::failed(format_args!("{name} is loaded already")).help(help));
         }
+        refuse_what_is_elsewhere(controller, &found)?;
         registered::remove_stale(controller).map_err(refused::by_kernel)?;
     }
     pinned::remove_partial(&folder).map_err(refused::by_kernel)?;

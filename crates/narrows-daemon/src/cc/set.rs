@@ -30,7 +30,7 @@ pub(super) fn set(arguments: &Arguments) -> Result<(), Failure> {
     let _lock = lock::take(controller)?;
     let maps = state::maps(controller)?;
     let namespace = file.map_or(Ok(Namespace::Every), |file| Namespace::of(&file)).map_err(refused::by_kernel)?;
-    forget_the_ended(&maps)?;
+    make_room(&maps, namespace)?;
     if let Namespace::Cookie(cookie) = namespace
         && arguments.clear
     {
@@ -41,15 +41,22 @@ pub(super) fn set(arguments: &Arguments) -> Result<(), Failure> {
     maps.set_all(namespace, &settings).map_err(refused::by_kernel)
 }
 
-/// Removes parameters of namespaces that ended: nothing leads to them, and no flow is in one. A thousand have room.
-fn forget_the_ended(maps: &Maps) -> Result<(), Failure> {
+/// The map has room for a thousand namespaces.
+const MANY: usize = 900;
+
+/// Removes parameters of namespaces that seem to have ended, once there are many: nothing that can be seen from here leads to them,
+/// and no flow is in one. A namespace that only a descriptor holds is taken for ended then, but for the `target`.
+fn make_room(maps: &Maps, target: Namespace) -> Result<(), Failure> {
     let cookies = maps.namespaces();
-    if cookies.is_empty() {
+    if cookies.len() < MANY {
         return Ok(());
     }
     let led_to = namespaces::by_cookie();
     let flows = maps.flows().map_err(refused::by_kernel)?;
-    let is_alive = |cookie| led_to.contains_key(&cookie) || flows.iter().any(|flow| flow.namespace_cookie == cookie);
+    let is_alive = |cookie| {
+        let has_flows = flows.iter().any(|flow| flow.namespace_cookie == cookie);
+        led_to.contains_key(&cookie) || has_flows || target == Namespace::Cookie(cookie)
+    };
     cookies
         .into_iter()
         .filter(|cookie| !is_alive(*cookie))

@@ -33,7 +33,7 @@ impl OwnSettings {
     pub(super) fn label(&self) -> String {
         match &self.namespace {
             Some(namespace) => namespace.label(),
-            None => format!("a namespace that ended (cookie {})", self.cookie),
+            None => format!("a namespace that ended, or that nothing here leads to (cookie {})", self.cookie),
         }
     }
 }

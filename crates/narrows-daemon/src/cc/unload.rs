@@ -27,18 +27,36 @@ pub(crate) struct Arguments {
     /// Also where it is the default of a namespace, whose new connections go on using its code, or where a route names it
     #[arg(long)]
     force: bool,
+    /// Only say whether a namespace's default or a route still needs it
+    #[arg(long, conflicts_with = "force")]
+    dry_run: bool,
 }
 
 pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
-    match &arguments.name {
-        Some(name) => one(named(name)?, arguments.force),
-        None => CONTROLLERS.iter().try_for_each(|controller| one(controller, arguments.force)),
+    let chosen = match &arguments.name {
+        Some(name) => vec![named(name)?],
+        None => CONTROLLERS.iter().collect(),
+    };
+    chosen.into_iter().try_for_each(|controller| match arguments.dry_run {
+        true => refuse_if_needed(controller),
+        false => one(controller, arguments.force),
+    })
+}
+
+/// Refuses if it is loaded and something needs it.
+fn refuse_if_needed(controller: &'static Controller) -> Result<(), Failure> {
+    if registered::find(controller).map_err(refused::by_kernel)?.is_none() {
+        return Ok(());
     }
+    refuse_users(controller, &system_default::users(controller, false))?;
+    refuse_routes(controller)
 }
 
 fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let name = controller.spec.name;
     let _lock = lock::take(controller)?;
+    // No route is to name it between the look and the removal.
+    let _routes = lock::take_routes()?;
     let found = registered::find(controller).map_err(refused::by_kernel)?;
     let is_loaded = found.is_some();
     if is_loaded && !force {
@@ -69,6 +87,9 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     if let Some(said) = restored {
         say(&format!("{said}\n"));
     }
+    for (prefix, label) in route::of_controller(controller.registered)? {
+        say(&format!("the route to {prefix} (network namespace {label}) names it, and has no effect now\n"));
+    }
     Ok(())
 }
 
@@ -83,7 +104,7 @@ fn refuse_holders(controller: &Controller, found: &Registered) -> Result<(), Fai
 
 /// A link lives by a pin or by a process. Where neither is seen, a pin lies in a bpf file system that is not mounted here, or
 /// the last process ends just now.
-fn refuse_what_is_elsewhere(controller: &'static Controller, found: &Registered) -> Result<(), Failure> {
+pub(super) fn refuse_what_is_elsewhere(controller: &'static Controller, found: &Registered) -> Result<(), Failure> {
     if found.registration() != Registration::Link || pinned::is_registration(&pinned::folder(controller)) {
         return Ok(());
     }
@@ -101,10 +122,14 @@ fn refuse_what_is_elsewhere(controller: &'static Controller, found: &Registered)
 
 /// A route keeps the name without effect, and `ip` of iproute2 6.1 crashes on one that locks it.
 fn refuse_routes(controller: &Controller) -> Result<(), Failure> {
-    let Some((prefix, label)) = route::of_controller(controller.registered).into_iter().next() else { return Ok(()) };
-    let sentence = format!("the route to {prefix} in the network namespace {label} names {}", controller.registered);
-    Err(Failure::failed(sentence)
-        .help(format!("there first: narrowsd cc route remove {prefix}; or unload with --force")))
+    let named = route::of_controller(controller.registered)?;
+    if named.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> =
+        named.iter().map(|(prefix, label)| format!("{prefix} (network namespace {label})")).collect();
+    let sentence = format!("{} is named by the route to {}", controller.registered, all.join(", and by that to "));
+    Err(Failure::failed(sentence).help("in that namespace: narrowsd cc route remove PREFIX; or unload with --force"))
 }
 
 /// The kernel keeps a default that is unregistered: new connections would go on taking it.

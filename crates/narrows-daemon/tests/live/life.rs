@@ -153,14 +153,14 @@ pub(crate) fn a_new_namespace_does_not_inherit_parameters() -> Outcome {
     good(&format!("cc set gemini t=1ms --netns {}", first.sender));
     let before = inode(&first.sender);
     drop(first);
-    // The kernel takes a namespace down a moment after its last name is gone.
+    // The kernel takes a namespace down a moment after its last name is gone, and gives the lowest free number.
     let mut others = Vec::new();
-    let inherited = (0..200).any(|at| {
+    let inherits = (0..200).any(|at| {
         let name = format!("narrows-{}-inherits-{at}", std::process::id());
         ip(&format!("netns add {name}"));
         let found = inode(&name) == before;
         others.push(name);
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(30));
         found
     });
     let last = others.last().expect("at least one").clone();
@@ -172,12 +172,17 @@ pub(crate) fn a_new_namespace_does_not_inherit_parameters() -> Outcome {
         ip(&format!("netns delete {name}"));
     }
     good("cc unload gemini");
-    assert!(inherited, "no namespace of 200 got the inode {before}");
+    if !inherits {
+        return Err(format!("the kernel gave none of 200 namespaces the inode {before} of one that ended"));
+    }
     assert_eq!(own[0]["netns"], json!(null), "{own}");
-    assert!(labels.contains("parameters of a namespace that ended (cookie "), "{labels}");
-    // What ended is forgotten, and the new namespace begins from everyone's.
-    assert_eq!(after.as_array().map(Vec::len), Some(1), "{after}");
-    assert_eq!((&after[0]["netns"], &after[0]["parameters"]["t"]), (&json!(last), &json!("5ms")), "{after}");
+    assert!(
+        labels.contains("parameters of a namespace that ended, or that nothing here leads to (cookie "),
+        "{labels}"
+    );
+    // The new one begins from everyone's, and what was set for the other is still told apart.
+    let of_last = after.as_array().expect("a list").iter().find(|one| one["netns"] == json!(last));
+    assert_eq!(of_last.map(|one| &one["parameters"]["t"]), Some(&json!("5ms")), "{after}");
     Ok(())
 }
 

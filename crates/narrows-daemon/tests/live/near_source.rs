@@ -281,7 +281,7 @@ pub(crate) fn a_genuine_notification_holds_a_connection_until_it_recovers() -> O
 
 /// What starts a program with the privileges that the unit has.
 fn with_the_units_privileges(program: &str) -> Command {
-    let unit = include_str!("../../systemd/narrowsd-near-source.service");
+    let unit = include_str!("../../packaging/systemd/narrowsd-near-source.service");
     let allowed =
         unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("the unit names them");
     let kept = allowed.split(' ').map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase()));

@@ -25,11 +25,17 @@ pub(crate) fn a_route_is_given_back_as_it_was() -> Outcome {
     let world = World::new();
     let name = &world.sender;
     ip(&format!("-n {name} address add 2001:db8::1/64 dev nrw0 nodad"));
+    // As routing daemons make them.
+    ip(&format!("-n {name} nexthop add id 5 via 192.0.2.2 dev nrw0"));
     for route in [
         "default via 192.0.2.2 metric 100 src 192.0.2.1 mtu 1400 advmss 1300",
         "default via 192.0.2.3 metric 200",
         "198.51.100.0/24 proto static nexthop via 192.0.2.2 weight 1 nexthop via 192.0.2.3 weight 2",
         "203.0.113.0/24 via 192.0.2.2 congctl lock cubic",
+        "198.18.0.0/24 via 192.0.2.2 rto_min 5ms",
+        "198.18.1.0/24 tos 0x10 via 192.0.2.3",
+        "198.18.1.0/24 via 192.0.2.2",
+        "198.19.0.0/24 nhid 5",
         "2001:db8:1::/48 via 2001:db8::2 metric 512",
         "2001:db8:2::/48 nexthop via 2001:db8::2 nexthop via 2001:db8::3",
     ] {
@@ -70,6 +76,21 @@ pub(crate) fn a_route_is_given_back_as_it_was() -> Outcome {
             1,
             "unicast 2001:db8:2::/48 proto boot scope global metric 1024 congctl narrows_vegas pref medium",
         ),
+        (
+            "198.18.0.0/24",
+            0,
+            "unicast 198.18.0.0/24 via 192.0.2.2 dev nrw0 proto boot scope global rto_min lock 5ms congctl narrows_vegas",
+        ),
+        (
+            "198.18.1.0/24",
+            0,
+            "unicast 198.18.1.0/24 via 192.0.2.2 dev nrw0 proto boot scope global congctl narrows_vegas",
+        ),
+        (
+            "198.19.0.0/24",
+            0,
+            "unicast 198.19.0.0/24 nhid 5 via 192.0.2.2 dev nrw0 proto boot scope global congctl narrows_vegas",
+        ),
         // Canaries: parts of these, with a route of their own.
         ("192.0.2.2", 0, "unicast 192.0.2.2 dev nrw0 proto static scope link src 192.0.2.1 congctl narrows_vegas"),
         (
@@ -100,6 +121,8 @@ pub(crate) fn a_route_is_given_back_as_it_was() -> Outcome {
         let [note] = &notes.as_array().expect("a list")[..] else { panic!("one: {notes}") };
         assert_eq!((&note["controller"], &note["state"]), (&json!("narrows_vegas"), &json!("in force")));
         let error = within(name, || refused(&format!("cc route add {prefix} cubic"), 1));
+        let again = narrowsd(&format!("cc route add {prefix} vegas"));
+        assert!(again.ends_with(" use narrows_vegas already\n"), "{again}");
         assert!(error.contains("has been changed already\n  help: narrowsd cc route remove "), "{error}");
         narrowsd(&format!("cc route remove {prefix}"));
         let mut sorted = [before.clone(), routes(name)];
@@ -116,8 +139,14 @@ pub(crate) fn a_route_is_given_back_as_it_was() -> Outcome {
         ("10.0.0.0/33", "the length is a number from 0 to 32"),
         ("192.0.2.1/24", "192.0.2.0/24 is the network"),
         ("::/0 vegas --table 77", "no route of the table 77 leads to ::/0"),
+        ("192.0.2.1 vegas", "192.0.2.1: no connection to another machine takes such a route"),
+        ("127.0.0.0/8 vegas", "no connection to another machine"),
+        ("ff02::1 vegas", "no connection to another machine"),
+        ("224.0.0.0/4 vegas", "no connection to another machine"),
+        ("192.0.2.1 vegas --table 255", "no connection to another machine"),
+        ("default htcp", "unknown controller `htcp`"),
     ] {
-        let line = format!("cc route add {prefix}{}", if prefix.contains("vegas") { "" } else { " vegas" });
+        let line = format!("cc route add {prefix}{}", if prefix.contains(' ') { "" } else { " vegas" });
         let (code, _, error) = within(name, || crate::shell::run(&line));
         assert!([1, 2].contains(&code) && error.contains(said), "{line}: {error}");
     }
@@ -137,7 +166,7 @@ pub(crate) fn a_route_that_another_changed_is_left_as_it_is() -> Outcome {
     // Also from another namespace.
     let error = refused("cc unload vegas", 1);
     let expected = format!(
-        "error: the route to 192.0.2.2 in the network namespace {name} names narrows_vegas\n  help: there first: narrowsd cc route remove 192.0.2.2; or unload with --force\n"
+        "error: narrows_vegas is named by the route to 192.0.2.2 (network namespace {name})\n  help: in that namespace: narrowsd cc route remove PREFIX; or unload with --force\n"
     );
     assert_eq!(error, expected);
     narrowsd("cc unload vegas --force");

@@ -319,7 +319,7 @@ fn what_went_past_is_no_hole() {
 fn what_waited_too_long_is_neither_marked_nor_held_back() {
     let mut pair = Pair::connected(false, 14);
     let frame = data(false, 14, 0);
-    pair.routers[0].handle_late(at(1), Side::Inside, &frame, 0);
+    pair.routers[0].handle_late(at(1), Side::Inside, Kind::Tcp, &frame, 0);
     assert_eq!(pair.sent(0), [vec![], vec![frame]]);
     let [_, marked] = pair.take(0, at(1), Side::Inside, &data(false, 14, 1));
     assert_eq!(marked[0].len(), data(false, 14, 1).len() + extra(false), "the next is marked again");
@@ -333,13 +333,18 @@ fn what_waited_too_long_is_neither_marked_nor_held_back() {
     frame.set_dscp(SIGN);
     frame.set_ecn(Ecn::Capable);
     let disguised = frame.leave().bytes().to_vec();
-    pair.routers[1].handle_late(at(3), Side::Outside, &disguised, 0);
+    pair.routers[1].handle_late(at(3), Side::Outside, Kind::Tcp, &disguised, 0);
     assert_eq!(
         pair.sent(1)[0],
         [later, plain],
         "what was held back, and what the left edge had before it disguised it"
     );
     assert_eq!(pair.routers.each_ref().map(|router| router.counters.late), [1, 1]);
+    // A host without ECN is spared nevertheless.
+    let plain = sample::tcp(false, 14, 0, 300, &[1; 10]);
+    pair.routers[0].handle_late(at(4), Side::Inside, Kind::Tcp, &plain, 0);
+    let [_, out] = pair.sent(0);
+    assert_eq!(Frame::read(&out[0], 14, 0).map(|frame| (frame.dscp(), frame.ecn())), Some((SIGN, Ecn::Capable)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A route as `ip --details --oneline route show` prints it, which is also what `ip route replace` takes.
+//! A route as `ip --details --oneline route show` prints it, made such as `ip route replace` takes it.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use crate::failure::Failure;
 const SHOWN_ONLY: [&str; 9] =
     ["linkdown", "dead", "offload", "trap", "offload_failed", "rt_offload", "rt_trap", "pervasive", "unresolved"];
 /// Kinds of routes; only the first leads anywhere.
-const KINDS: [&str; 5] = ["unicast", "blackhole", "unreachable", "prohibit", "throw"];
+const KINDS: [&str; 10] =
+    ["unicast", "blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "anycast", "multicast", "nat"];
 /// Who makes routes that nobody needs to keep as they are: the kernel itself, and people.
 const STATIC: [&str; 3] = ["kernel", "boot", "static"];
 
@@ -25,7 +26,32 @@ impl Entry {
     pub(super) fn read(line: &str) -> Entry {
         let words = line.split(|letter: char| letter.is_whitespace() || letter == '\\');
         let kept = words.filter(|word| !word.is_empty() && !SHOWN_ONLY.contains(word));
-        Entry(kept.map(str::to_owned).collect())
+        let mut words: Vec<String> = kept.map(str::to_owned).collect();
+        // Always shown as locked, which it becomes by being given.
+        if let Some(at) = words.iter().position(|word| word == "rto_min")
+            && words.get(at + 1).is_some_and(|word| word == "lock")
+        {
+            words.remove(at + 1);
+        }
+        // A nexthop by its number is shown with what it is, which must not be given beside it.
+        if words.iter().any(|word| word == "nhid") {
+            if let Some(at) = words.iter().position(|word| word == "nexthop") {
+                words.truncate(at);
+            }
+            for key in ["via", "dev"] {
+                if let Some(at) = words.iter().position(|word| word == key) {
+                    words.drain(at..words.len().min(at + 2));
+                }
+            }
+        }
+        Entry(words)
+    }
+
+    /// Whether a line is of a route that packets of no type of service take, and whose way is there.
+    pub(super) fn is_usual(line: &str) -> bool {
+        let mut words = line.split_whitespace();
+        let has_several = line.contains("nexthop");
+        !words.any(|word| ["tos", "dsfield"].contains(&word) || (word == "dead" && !has_several))
     }
 
     /// Where its destination stands: behind its kind, if that is told.
@@ -68,20 +94,34 @@ impl Entry {
         self.0.get(at + 1 + usize::from(is_locked)).map(String::as_str)
     }
 
+    /// Whether connections may not choose another.
+    pub(super) fn is_locked(&self) -> bool {
+        let at = self.0.iter().position(|word| word == "congctl");
+        at.is_some_and(|at| self.0.get(at + 1).is_some_and(|word| word == "lock"))
+    }
+
     /// Whether a daemon made it that may make it anew.
     pub(super) fn is_of_a_daemon(&self) -> bool {
         self.value("proto").is_some_and(|proto| !STATIC.contains(&proto))
     }
 
-    /// Refuses what cannot be given back as it was, or leads nowhere.
+    /// Refuses what cannot be given back as it was, or leads nowhere. `is_exact`: the route itself would be changed.
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn check_usable(&self, prefix: &Prefix) -> Result<(), Failure> {
+    pub(super) fn check_usable(&self, prefix: &Prefix, is_exact: bool) -> Result<(), Failure> {
+        if self.0.iter().any(|word| word == "encap") {
+            let sentence = format!(
+                "the route to {prefix} puts packets into others, which cannot be given back as it is shown: {self}"
+            );
+            return Err(
+                Failure::failed(sentence).help("name the controller in the command that makes the route: congctl NAME")
+            );
+        }
         if self.0.first().is_some_and(|word| KINDS[1..].contains(&word.as_str())) {
             return Err(Failure::failed(format!("the route to {prefix} leads nowhere: {self}")));
         }
-        if self.value("proto") == Some("ra") || self.0.iter().any(|word| word == "expires") {
+        if is_exact && (self.value("proto") == Some("ra") || self.0.iter().any(|word| word == "expires")) {
             let sentence = format!("a router advertises the route to {prefix}, and would replace it: {self}");
             return Err(Failure::failed(sentence).help("change a smaller prefix, or make the route yourself"));
         }
@@ -93,6 +133,9 @@ impl Entry {
         let mut words = self.0.clone();
         let at = self.at_destination();
         words[at] = prefix.to_string();
+        if let Some(at) = words.iter().position(|word| word == "expires") {
+            words.drain(at..words.len().min(at + 2));
+        }
         // Made by an administrator, so that daemons leave it alone.
         if let Some(proto) = words.iter().position(|word| word == "proto")
             && let Some(name) = words.get_mut(proto + 1)
@@ -185,14 +228,38 @@ mod tests {
     #[test]
     fn what_would_not_stay_or_leads_nowhere_is_refused() {
         let to = prefix("::/0");
-        assert!(Entry::read(SEVERAL).check_usable(&to).is_ok());
+        assert!(Entry::read(SEVERAL).check_usable(&to, true).is_ok());
         for line in [
             "unicast default via fe80::1 dev d0 proto ra scope global metric 100 expires 1795sec pref medium",
             "unreachable default dev lo proto static metric 4294967295 error -101 pref medium",
         ] {
-            Entry::read(line).check_usable(&to).expect_err(line);
+            Entry::read(line).check_usable(&to, true).expect_err(line);
         }
+        // A part of what is advertised gets a route of its own, which does not expire.
+        let advertised = Entry::read(
+            "unicast default via fe80::1 dev d0 proto ra scope global metric 100 expires 1795sec pref medium",
+        );
+        let part = prefix("2001:db8:5::/48");
+        assert!(advertised.check_usable(&part, false).is_ok());
+        let expected = "unicast 2001:db8:5::/48 via fe80::1 dev d0 proto static scope global metric 100 pref medium";
+        assert_eq!(advertised.to(&part).to_string(), expected);
         let of = |proto: &str| Entry::read(&format!("default via 192.0.2.2 dev d0 proto {proto}")).is_of_a_daemon();
         assert_eq!(["dhcp", "bird", "static", "boot"].map(of), [true, true, false, false]);
+    }
+
+    #[test]
+    fn what_is_shown_otherwise_than_it_is_given_is_given_as_it_must() {
+        for (shown, given) in [
+            ("default via 192.0.2.2 dev d0 rto_min lock 5ms", "default via 192.0.2.2 dev d0 rto_min 5ms"),
+            ("default nhid 5 via 192.0.2.2 dev d0 proto bgp metric 20", "default nhid 5 proto bgp metric 20"),
+            ("default nhid 7 proto bgp \\ nexthop via 192.0.2.2 dev d0 weight 1", "default nhid 7 proto bgp"),
+        ] {
+            assert_eq!(Entry::read(shown).to_string(), given);
+        }
+        assert!(
+            !Entry::is_usual("10.3.0.0/16 tos 0x10 via 192.0.2.3 dev d0")
+                && !Entry::is_usual("default dev d0 dead linkdown")
+        );
+        assert!(Entry::is_usual(DEFAULT) && Entry::is_usual("default \\ nexthop dev d0 dead \\ nexthop dev d1"));
     }
 }

@@ -13,6 +13,7 @@ mod prefix;
 mod routes;
 
 use clap::{Args, Subcommand};
+use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::is_registered;
 use serde_json::json;
 
@@ -40,7 +41,7 @@ pub(crate) struct Add {
     /// Which destinations: 192.0.2.0/24, 2001:db8::/32, `default` or ::/0. Without a route of its own the prefix gets one
     #[arg(value_parser = prefix::parse)]
     prefix: Prefix,
-    /// A controller of Narrows that is loaded, or any that this kernel has, such as cubic
+    /// A controller of Narrows that is loaded, or another that is available now, such as cubic
     controller: String,
     /// Connections may not choose another
     #[arg(long)]
@@ -56,6 +57,30 @@ pub(crate) struct Remove {
     prefix: Prefix,
     #[command(flatten)]
     way: Way,
+}
+
+/// How a table is named that has several names.
+fn usual(table: &str) -> &str {
+    match table {
+        "254" => "main",
+        "253" => "default",
+        "255" => "local",
+        other => other,
+    }
+}
+
+fn option(table: &str) -> String {
+    if table == "main" { String::new() } else { format!(" --table {table}") }
+}
+
+impl Way {
+    fn usual(&self) -> Way {
+        Way { table: usual(&self.table).to_owned(), dry_run: self.dry_run }
+    }
+
+    fn option(&self) -> String {
+        option(&self.table)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -87,18 +112,28 @@ fn add(arguments: &Add) -> Result<(), Failure> {
     let Add { prefix, controller, lock, way } = arguments;
     let registered = registered(controller)?;
     let _lock = lock::take_routes()?;
+    let way = &way.usual();
     let notes = Notes::here()?;
-    if notes.find(prefix, &way.table).is_some() {
-        return Err(Failure::failed(format!("the route to {prefix} has been changed already"))
-            .help(format!("narrowsd cc route remove {prefix}")));
-    }
     let table = Table { name: way.table.clone(), prefix: *prefix };
+    table.check_not_local()?;
+    if let Some(note) = notes.find(prefix, &way.table)
+        && is_ours(note, &table.entries()?)
+    {
+        if note.controller == registered && note.made.is_locked() == *lock {
+            say(&format!("new connections to {prefix} use {registered} already\n"));
+            return Ok(());
+        }
+        return Err(Failure::failed(format!("the route to {prefix} has been changed already"))
+            .help(format!("narrowsd cc route remove {prefix}{}", way.option())));
+    }
+    // A note of a route that is another now is of no use any more.
+    let notes = notes.find(prefix, &way.table).map_or_else(|| notes.clone(), |note| notes.without(note));
     let covering = table.covering()?.ok_or_else(|| {
-        Failure::failed(format!("no route of the table {} leads to {prefix}", way.table)).help("`ip route` lists them")
+        Failure::failed(format!("no route of the table {} leads to {prefix}", way.table)).help(table.listing())
     })?;
-    covering.check_usable(prefix)?;
     let is_exact = covering.is_to(prefix);
-    if is_exact && covering.controller() == Some(&registered) {
+    covering.check_usable(prefix, is_exact)?;
+    if is_exact && covering.controller() == Some(&registered) && !lock {
         return Err(Failure::failed(format!("the route to {prefix} names {registered} already")));
     }
     let base = if is_exact { covering.clone() } else { covering.to(prefix) };
@@ -115,7 +150,11 @@ fn add(arguments: &Add) -> Result<(), Failure> {
         say(&format!("to undo it: {}\n", table.undo(&note)));
         return Ok(());
     }
-    if covering.is_of_a_daemon() {
+    if covering.is_of_a_daemon() && !is_exact {
+        eprintln!(
+            "warning: the route of its own does not follow what a daemon makes of the one that it is copied from: {covering}"
+        );
+    } else if covering.is_of_a_daemon() {
         eprintln!(
             "warning: a routing or address daemon made this route, and may replace it: `narrowsd cc route list` says so"
         );
@@ -127,8 +166,10 @@ fn add(arguments: &Add) -> Result<(), Failure> {
         return Err(failure);
     }
     if !table.entries()?.iter().any(|entry| entry.is_same(&made)) {
-        let sentence = format!("the kernel did not take the route to {prefix} as it was given");
-        return Err(Failure::failed(sentence).help(format!("narrowsd cc route remove {prefix}; it is now: {made}")));
+        undo(&table, &note)?;
+        notes.write()?;
+        let sentence = format!("the kernel did not take the route to {prefix} as it was given; it is as it was before");
+        return Err(Failure::failed(sentence).help(format!("this was given: {made}")));
     }
     let how = if is_exact { "" } else { ", by a route of its own" };
     say(&format!("new connections to {prefix} use {registered}{how}\n"));
@@ -138,29 +179,35 @@ fn add(arguments: &Add) -> Result<(), Failure> {
 fn remove(arguments: &Remove) -> Result<(), Failure> {
     let Remove { prefix, way } = arguments;
     let _lock = lock::take_routes()?;
+    let way = &way.usual();
     let notes = Notes::here()?;
     let note = notes.find(prefix, &way.table).ok_or_else(|| {
         Failure::failed(format!("no route to {prefix} was changed in the table {}", way.table))
             .help("`narrowsd cc route list` lists those that were")
     })?;
     let table = Table { name: way.table.clone(), prefix: *prefix };
-    let is_ours = is_ours(note, &table.entries()?);
+    let entries = match table.entries() {
+        // `ip` may not be able to show it: see its error.
+        Err(failure) if !is_registered(&note.controller) => {
+            eprintln!("warning: {failure}");
+            vec![note.made.clone()]
+        }
+        entries => entries?,
+    };
+    let is_ours = is_ours(note, &entries);
     if way.dry_run {
         let command = if is_ours { table.undo(note) } else { "nothing: the route was changed since".to_owned() };
         say(&format!("would run:  {command}\n"));
         return Ok(());
     }
     if is_ours {
-        match &note.before {
-            Some(before) => table.replace(before)?,
-            // The kernel knows no names of controllers that are not loaded, and finds the route without.
-            None => table.delete(&note.made.without_controller())?,
-        }
+        undo(&table, note)?;
     }
     notes.without(note).write()?;
     say(&match (is_ours, &note.before) {
         (true, Some(before)) => format!("the route to {prefix} is as it was: {before}\n"),
         (true, None) => format!("the route of its own to {prefix} is removed\n"),
+        (false, _) if entries.is_empty() => format!("the route to {prefix} is gone: nothing is to be undone\n"),
         (false, _) => format!("the route to {prefix} was changed since by another, and is left as it is\n"),
     });
     Ok(())
@@ -171,10 +218,16 @@ fn list(arguments: &List) -> Result<(), Failure> {
     let mut all = Vec::new();
     for note in notes.all() {
         let prefix = prefix::parse(&note.prefix).map_err(Failure::failed)?;
-        let entries = Table { name: note.table.clone(), prefix }.entries()?;
-        let state = if !is_ours(note, &entries) {
+        let is_loaded = is_registered(&note.controller);
+        let entries = match (Table { name: note.table.clone(), prefix }).entries() {
+            Err(_) if !is_loaded => vec![note.made.clone()],
+            entries => entries?,
+        };
+        let state = if entries.is_empty() {
+            "gone: its link was down, or another removed it"
+        } else if !is_ours(note, &entries) {
             "changed since by another"
-        } else if is_registered(&note.controller) {
+        } else if is_loaded {
             "in force"
         } else {
             "not in force: the controller is not loaded"
@@ -202,6 +255,21 @@ fn list(arguments: &List) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Gives back what was before. The kernel knows no names of controllers that are not loaded: a route that named one gets none, which
+/// is said, and one that is to go is found without.
+fn undo(table: &Table, note: &Note) -> Result<(), Failure> {
+    match &note.before {
+        None => table.delete(&note.made.without_controller()),
+        Some(before) => match before.controller().filter(|name| !is_registered(name)) {
+            None => table.replace(before),
+            Some(name) => {
+                eprintln!("warning: {name}, which the route named before, is not loaded: it names none now");
+                table.replace(&before.without_controller())
+            }
+        },
+    }
+}
+
 /// Whether the route is as `add` made it. The kernel does not show a controller that is not loaded.
 fn is_ours(note: &Note, entries: &[Entry]) -> bool {
     let bare = note.made.without_controller();
@@ -209,10 +277,18 @@ fn is_ours(note: &Note, entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.is_same(&note.made) || (is_unloaded && entry.is_same(&bare)))
 }
 
-/// The routes that `add` made with this controller: prefix, and label of the network namespace.
-pub(super) fn of_controller(registered: &str) -> Vec<(String, String)> {
-    let notes = note::everywhere().into_iter().filter(|(_, note)| note.controller == registered);
-    notes.map(|(label, note)| (note.prefix, label)).collect()
+/// The routes that `add` made with this controller, or that will name it again: prefix, with the table if it is another than the main
+/// one, and label of the network namespace.
+///
+/// # Errors
+/// If notes cannot be read.
+pub(super) fn of_controller(registered: &str) -> Result<Vec<(String, String)>, Failure> {
+    let names = |note: &Note| {
+        let before = note.before.as_ref().and_then(Entry::controller);
+        note.controller == registered || before == Some(registered)
+    };
+    let notes = note::everywhere()?.into_iter().filter(|(_, note)| names(note));
+    Ok(notes.map(|(label, note)| (format!("{}{}", note.prefix, option(&note.table)), label)).collect())
 }
 
 /// The name by which the kernel knows a controller.
@@ -226,7 +302,16 @@ fn registered(name: &str) -> Result<String, Failure> {
     if is_registered(name) {
         return Ok(name.to_owned());
     }
-    let controller = ours?;
+    let Ok(controller) = ours else {
+        let available =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+        let known: Vec<&str> =
+            CONTROLLERS.iter().map(|controller| controller.spec.name).chain(available.split_whitespace()).collect();
+        return Err(Failure::input(format!("unknown controller `{name}`")).help(format!(
+            "there are: {}; a module of the kernel is there after modprobe tcp_{name}",
+            known.join(", ")
+        )));
+    };
     let name = controller.spec.name;
     Err(Failure::failed(format!("{name} is not loaded")).help(format!("narrowsd cc load {name}")))
 }

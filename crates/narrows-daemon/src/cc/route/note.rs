@@ -1,5 +1,6 @@
 //! How routes were before they were changed: a file for each network namespace in `/run/narrows`, named by its cookie.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,13 +45,7 @@ impl Notes {
         let cookie = narrows_kernel::cookie_here()
             .map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
         let file = path(cookie);
-        let notes = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            text => {
-                let text = text.map_err(|error| unusable(&file, &error))?;
-                serde_json::from_str(&text).map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?
-            }
-        };
+        let notes = read(&file)?;
         Ok(Notes { file, notes })
     }
 
@@ -77,12 +72,11 @@ impl Notes {
         notes
     }
 
-    /// Writes them down; without a note there is no file. Files of namespaces that ended are removed.
+    /// Writes them down; without a note there is no file.
     ///
     /// # Errors
     /// Code 3 where the caller may not, 1 otherwise.
     pub(super) fn write(&self) -> Result<(), Failure> {
-        forget_the_ended();
         if self.notes.is_empty() {
             return match fs::remove_file(&self.file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(&self.file, &error)),
@@ -104,29 +98,27 @@ fn cookies() -> Vec<u64> {
     names.filter_map(|name| name.strip_prefix("routes-")?.strip_suffix(".json")?.parse().ok()).collect()
 }
 
-/// The notes of every network namespace that something leads to, with its label.
-pub(super) fn everywhere() -> Vec<(String, Note)> {
+/// The notes of every network namespace, with its label. Of one that nothing here leads to, which may have ended, there are none.
+///
+/// # Errors
+/// If a file cannot be read.
+pub(super) fn everywhere() -> Result<Vec<(String, Note)>, Failure> {
     let cookies = cookies();
-    if cookies.is_empty() {
-        return Vec::new();
+    let living = if cookies.is_empty() { BTreeMap::new() } else { namespaces::by_cookie() };
+    let mut all = Vec::new();
+    for cookie in cookies {
+        let Some(namespace) = living.get(&cookie) else { continue };
+        all.extend(read(&path(cookie))?.into_iter().map(|note| (namespace.label(), note)));
     }
-    let living = namespaces::by_cookie();
-    let read = |cookie| -> Option<Vec<Note>> { serde_json::from_str(&fs::read_to_string(path(cookie)).ok()?).ok() };
-    let of = |cookie: u64| {
-        let label = living.get(&cookie)?.label();
-        Some(read(cookie)?.into_iter().map(move |note| (label.clone(), note)))
-    };
-    cookies.into_iter().filter_map(of).flatten().collect()
+    Ok(all)
 }
 
-fn forget_the_ended() {
-    let here = narrows_kernel::cookie_here().ok();
-    let others: Vec<u64> = cookies().into_iter().filter(|cookie| Some(*cookie) != here).collect();
-    if others.is_empty() {
-        return;
-    }
-    let living = namespaces::by_cookie();
-    for cookie in others.into_iter().filter(|cookie| !living.contains_key(cookie)) {
-        let _ = fs::remove_file(path(cookie));
+fn read(file: &Path) -> Result<Vec<Note>, Failure> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        text => {
+            let text = text.map_err(|error| unusable(file, &error))?;
+            serde_json::from_str(&text).map_err(|error| Failure::failed(format!("{}: {error}", file.display())))
+        }
     }
 }

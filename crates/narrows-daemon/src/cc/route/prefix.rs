@@ -18,6 +18,11 @@ impl Prefix {
     pub(super) const fn length(&self) -> u8 {
         self.length
     }
+
+    /// Whether no connection to another machine can have such a destination.
+    pub(super) const fn is_never_remote(&self) -> bool {
+        self.address.is_multicast() || self.address.is_loopback()
+    }
 }
 
 /// `192.0.2.0/24`, `2001:db8::/32`, one address, or `default`, which is IPv4's.

@@ -21,6 +21,26 @@ impl Table {
         if self.prefix.is_v6() { "-6" } else { "-4" }
     }
 
+    /// Refuses destinations for which the machine decides before it looks at this table: its own, and those that are many.
+    ///
+    /// # Errors
+    /// Code 2; and as [`Table::entries`].
+    pub(super) fn check_not_local(&self) -> Result<(), Failure> {
+        let local = Table { name: "local".to_owned(), prefix: self.prefix };
+        let before = local.show("match")?;
+        let decides = |entry: &Entry| entry.length(self.prefix.is_v6()).is_some_and(|length| length > 0);
+        if self.name == "local" || self.prefix.is_never_remote() || before.iter().any(decides) {
+            let sentence = format!("{}: no connection to another machine takes such a route", self.prefix);
+            return Err(Failure::input(sentence).help("name a prefix that other machines are in"));
+        }
+        Ok(())
+    }
+
+    /// How a person would list the routes.
+    pub(super) fn listing(&self) -> String {
+        format!("`ip {} route show table {}` lists them", self.family(), self.name)
+    }
+
     /// The routes to this prefix itself.
     ///
     /// # Errors
@@ -43,7 +63,10 @@ impl Table {
     fn show(&self, how: &str) -> Result<Vec<Entry>, Failure> {
         let prefix = self.prefix.to_string();
         let arguments = ["-details", "-oneline", "route", "show", "table", &self.name, "to", how, &prefix];
-        Ok(self.run(&arguments)?.lines().map(Entry::read).filter(|entry| !entry.words().is_empty()).collect())
+        let lines = self.run(&arguments)?;
+        let usual = lines.lines().filter(|line| Entry::is_usual(line));
+        // What is told beside routes has no destination.
+        Ok(usual.map(Entry::read).filter(|entry| entry.length(self.prefix.is_v6()).is_some()).collect())
     }
 
     /// Makes a route, or replaces that of the same prefix and metric.
@@ -68,6 +91,10 @@ impl Table {
         let at = entry.words().iter().position(|word| word == "nexthop").unwrap_or(entry.words().len());
         let mut arguments: Vec<&str> = ["route", verb].into_iter().chain(words).collect();
         arguments.splice(at + 2..at + 2, ["table", self.name.as_str()]);
+        // Of a nexthop with a number the kernel takes the metrics that are there, the controller among them, where none is given.
+        if verb == "replace" && arguments.contains(&"nhid") && !arguments.contains(&"advmss") {
+            arguments.extend(["advmss", "0"]);
+        }
         arguments
     }
 
