@@ -15,6 +15,8 @@ use crate::refused;
 
 /// Where `ip netns` keeps names.
 const NAMED: &str = "/run/netns";
+/// What the host's own is called.
+const HOST: &str = "host";
 
 /// A namespace that something leads to: a name, a mount, or a process in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,13 @@ impl Namespace {
     }
 }
 
+/// A file behind which the host's namespace is. Who may not ask process 1 asks the kernel's own threads, which are in it, too.
+fn host() -> PathBuf {
+    let first = PathBuf::from("/proc/1/ns/net");
+    let is_kernels = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd");
+    if inode(&first).is_none() && is_kernels { "/proc/2/ns/net".into() } else { first }
+}
+
 /// All of them: those with names, that of process 1 as `host` among them, by name; then those of other mounts and processes,
 /// by inode.
 pub(crate) fn all() -> Vec<Namespace> {
@@ -77,7 +86,7 @@ pub(crate) fn all() -> Vec<Namespace> {
             None => all.push(Namespace { inode, name, files: vec![file] }),
         }
     };
-    add("/proc/1/ns/net".into(), Some("host".to_owned()));
+    add(host(), Some(HOST.to_owned()));
     for name in names() {
         add(Path::new(NAMED).join(&name), Some(name));
     }
@@ -116,6 +125,9 @@ pub(crate) fn parse(text: &str) -> Result<PathBuf, Failure> {
     let path = if text.contains('/') { PathBuf::from(text) } else { Path::new(NAMED).join(text) };
     if path.exists() {
         return Ok(path);
+    }
+    if text == HOST {
+        return Ok(host());
     }
     let of_inode = |inode: u32| all().into_iter().find(|namespace| namespace.inode == inode);
     if let Some(file) = text.parse().ok().and_then(of_inode).and_then(|found| found.files.into_iter().next()) {

@@ -434,8 +434,8 @@ fn bridge(run: Run) -> Result<(), Failure> {
     }
     worked.and(finished).map_err(Failure::failed)?;
     say(&format!(
-        "{} and {} stay joined by the kernel; narrowsd bridge remove ends that\n",
-        place.inside, place.outside
+        "{} and {} stay joined by the kernel; narrowsd bridge remove --inside {} --outside {} ends that\n",
+        place.inside, place.outside, place.inside, place.outside
     ));
     Ok(())
 }
