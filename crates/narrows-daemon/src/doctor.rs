@@ -1,5 +1,8 @@
 //! `narrowsd doctor`: what this machine can do for live runs and for controllers, and what it lacks.
 
+use std::path::Path;
+use std::process::Command;
+
 use narrows_kernel::Kernel;
 use narrows_testbed::{doctor, guest};
 use serde::Serialize;
@@ -43,6 +46,9 @@ pub(crate) fn doctor(arguments: &Arguments) -> Result<(), Failure> {
 fn findings() -> Vec<Finding> {
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     vec![
+        of("controllers", "BPF struct_ops for TCP", struct_ops().map(|how| format!("{kernel}, {how}"))),
+        of("controllers", "a bpf file system", bpf_file_system()),
+        of("controllers", "ip, for cc route", ip()),
         of("guest", "QEMU", guest::qemu().map_err(|error| format!("{error}; on Debian: apt install qemu-system-x86"))),
         of(
             "guest",
@@ -58,8 +64,7 @@ fn findings() -> Vec<Finding> {
                 Err("this one needs libraries, which a guest does not have; make narrowsd builds one".to_owned())
             },
         ),
-        of("host", "namespaces and TUN", doctor::examine().map(|()| kernel.clone()).map_err(|error| error.to_string())),
-        of("controllers", "BPF struct_ops for TCP", struct_ops().map(|how| format!("{kernel}, {how}"))),
+        of("host", "namespaces and TUN", doctor::examine().map(|()| kernel).map_err(|error| error.to_string())),
     ]
 }
 
@@ -83,6 +88,18 @@ fn struct_ops() -> Result<String, String> {
         "as entries that a killed process leaves"
     }
     .to_owned())
+}
+
+/// Where loaded controllers are kept.
+fn bpf_file_system() -> Result<String, String> {
+    let folder = Path::new("/sys/fs/bpf/narrows");
+    let there = narrows_kernel::pinned::check_file_system(folder);
+    there.map(|()| "/sys/fs/bpf".to_owned()).map_err(|_| "none at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf".to_owned())
+}
+
+fn ip() -> Result<String, String> {
+    let output = Command::new("ip").arg("-V").output().map_err(|_| "there is none: install iproute2".to_owned())?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]
