@@ -479,6 +479,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let mut silence = Silence::default();
     let mut longest = work.with_router(|router, _| router.interface_longest());
+    warn_of_other_inside(place, pair, longest);
     let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
     let warn = |outcome: Result<(), Failure>| {
         // A disk that is full now may not be later.
@@ -501,6 +502,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
                 eprintln!("{} takes packets of {now} bytes now, {longest} before", place.outside);
                 longest = now;
                 work.set_longest(now);
+                warn_of_other_inside(place, pair, now);
             }
             let unheard =
                 work.with_router(|router, now| (router.edge().is_connected(now), router.edge().transmitted().far_silent));
@@ -519,6 +521,18 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
         }
         Ok(())
     })
+}
+
+/// The box lowers the segments of new connections to what the outer interface takes, and tells nobody else of a difference.
+fn warn_of_other_inside(place: &Place, pair: &Pair, outside: u16) {
+    if let Ok(inside) = pair.devices[0].longest()
+        && inside != outside
+    {
+        eprintln!(
+            "warning: {} takes packets of {inside} bytes and {} of {outside}: longer ones are lost on their way, but for those of TCP connections that begin now where the outer one takes less",
+            place.inside, place.outside
+        );
+    }
 }
 
 /// Notes how the interfaces were, sets them up, and puts the programs there. What another process of this edge router noted before counts.

@@ -156,14 +156,17 @@ fn host(choices: &mut Choices) -> String {
         "clock-spread = \"100ppm\"",
         "near-source = \"software\"",
         "nic-limiter = \"software\"",
-        "mtu = 9000",
-        "mtu = 576",
         "restart-after-idle = false",
         "receive-buffer = \"20KB\"",
     ] {
         if choices.once_in(8) {
             add(field);
         }
+    }
+    match choices.below(8) {
+        6 => fields.push("mtu = 9000".to_owned()),
+        7 => fields.push("mtu = 576".to_owned()),
+        _ => {}
     }
     fields.join(", ")
 }
