@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::failure::Failure;
 
 /// What lives until the machine is switched off, as what is loaded does.
-const FOLDER: &str = "/run/narrows";
+pub(crate) const FOLDER: &str = "/run/narrows";
 /// How often one that waits for another looks again.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long it waits before it says so.

@@ -16,15 +16,18 @@ use libbpf_rs::{
     libbpf_sys,
 };
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a heartbeat counts.
 pub const ALIVE: Duration = Duration::from_millis(40);
+const ALIVE_NS: u64 = ALIVE.subsec_nanos() as u64;
 /// Largest frame that is handed to the process, bytes.
 pub const MAX_FRAME: usize = 9_472 - 8 - FRAME_BYTES;
 /// Most addresses that are told apart as this machine's own.
@@ -317,11 +320,13 @@ impl Joined {
         let failed = |source| Error::of("read frames", source);
         let mut builder = RingBufferBuilder::new();
         let past = handle(&self.object, "past")?;
+        let taken_at = Rc::new(Cell::new(0_u64));
+        let now = Rc::clone(&taken_at);
         let each = move |record: &[u8]| {
             // Always a whole one: the program writes them.
             if let Some(mut frame) = Frame::read(record) {
                 // The kernel forwards nothing by itself as long as the heartbeat counts. A look costs a system call.
-                if is_older_than_a_heartbeat(frame.came_ns) {
+                if now.get().saturating_sub(frame.came_ns) > ALIVE_NS {
                     let went = past.lookup(&(frame.side as u32).to_ne_bytes(), MapFlags::ANY).ok().flatten();
                     let went = went.and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
                     frame.overtaken = went.is_some_and(|went| went != frame.past);
@@ -331,7 +336,7 @@ impl Joined {
             0
         };
         builder.add(&ring, each).map_err(failed)?;
-        Ok(Frames { ring: builder.build().map_err(failed)? })
+        Ok(Frames { ring: builder.build().map_err(failed)?, taken_at })
     }
 
     /// What became of frames so far, by [`Side`].
@@ -343,25 +348,21 @@ impl Joined {
     }
 }
 
-/// Whether a frame waits for longer than a heartbeat counts.
-fn is_older_than_a_heartbeat(came_ns: u64) -> bool {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let now_ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
-    now_ns.saturating_sub(came_ns) > u64::try_from(ALIVE.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// What is handed to the process. It outlives [`Joined`], though nothing comes any more then.
 #[derive(Debug)]
 pub struct Frames<'a> {
     ring: RingBuffer<'a>,
+    /// When they are taken, nanoseconds of `CLOCK_MONOTONIC`: one reading for all that are taken at a time.
+    taken_at: Rc<Cell<u64>>,
 }
 
 impl Frames<'_> {
-    /// Takes so many frames at most; how many there were.
+    /// Takes so many frames at most, at this reading of `CLOCK_MONOTONIC`; how many there were.
     ///
     /// # Errors
     /// [`Error::Bpf`].
-    pub fn take(&self, most: usize) -> Result<usize, Error> {
+    pub fn take(&self, most: usize, now_ns: u64) -> Result<usize, Error> {
+        self.taken_at.set(now_ns);
         let taken = self.ring.consume_raw_n(most);
         usize::try_from(taken).map_err(|_| Error::of("read frames", libbpf_rs::Error::from_raw_os_error(-taken)))
     }

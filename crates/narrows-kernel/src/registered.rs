@@ -17,10 +17,15 @@ const IN_USE: u32 = 1;
 /// A registration that ends takes less.
 const ENDING: Duration = Duration::from_millis(500);
 
+/// The controllers that may be chosen, by the names that the kernel knows them by.
+pub fn available() -> Vec<String> {
+    let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    listed.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Whether a controller of this name may be chosen.
 pub fn is_registered(name: &str) -> bool {
-    let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    listed.split_whitespace().any(|listed| listed == name)
+    available().iter().any(|listed| listed == name)
 }
 
 /// A controller's registration as the kernel has it, whoever made it.

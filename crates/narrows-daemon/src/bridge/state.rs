@@ -9,12 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::device::Was;
 use crate::failure::Failure;
-use crate::lock::{self, Lock};
+use crate::lock::{self, FOLDER, Lock};
 use crate::metrics;
 use crate::namespaces::{self, Namespace};
-
-/// What goes with the machine's being switched off, as programs and pins do.
-const FOLDER: &str = "/run/narrows";
 
 /// A bridge, by its interfaces and their network namespace: another one may have interfaces of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -114,7 +114,7 @@ impl EventLoop {
         }
         let now = self.clock.now();
         self.now.set(now);
-        let taken = self.frames.take(BATCH).map_err(|error| error.to_string())?;
+        let taken = self.frames.take(BATCH, now_ns).map_err(|error| error.to_string())?;
         let mut router = self.router.borrow_mut();
         if router.deadline() <= now {
             router.handle_timeout(now);
@@ -156,7 +156,7 @@ impl EventLoop {
         // Long ago: nothing is handed over any more.
         self.joined.beat(0).map_err(|error| error.to_string())?;
         self.now.set(self.clock.now());
-        while self.frames.take(BATCH).map_err(|error| error.to_string())? > 0 {
+        while self.frames.take(BATCH, monotonic_ns()).map_err(|error| error.to_string())? > 0 {
             self.flush();
         }
         // What is held back is shown.

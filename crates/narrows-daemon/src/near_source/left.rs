@@ -18,9 +18,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::table::APART;
+use crate::lock::FOLDER;
 
-/// What goes with the machine's being switched off, as cookies do.
-const FOLDER: &str = "/run/narrows";
 /// Bytes of a record: cookie, bits per second.
 const RECORD: usize = 16;
 /// In place of a rate: it is to be held to none.

@@ -14,7 +14,7 @@ mod routes;
 
 use clap::{Args, Subcommand};
 use narrows_kernel::controllers::CONTROLLERS;
-use narrows_kernel::registered::is_registered;
+use narrows_kernel::registered::{available, is_registered};
 use serde_json::json;
 
 use super::{named, say};
@@ -303,10 +303,8 @@ fn registered(name: &str) -> Result<String, Failure> {
         return Ok(name.to_owned());
     }
     let Ok(controller) = ours else {
-        let available =
-            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-        let known: Vec<&str> =
-            CONTROLLERS.iter().map(|controller| controller.spec.name).chain(available.split_whitespace()).collect();
+        let ours = CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned());
+        let known: Vec<String> = ours.chain(available()).collect();
         return Err(Failure::input(format!("unknown controller `{name}`")).help(format!(
             "there are: {}; a module of the kernel is there after modprobe tcp_{name}",
             known.join(", ")

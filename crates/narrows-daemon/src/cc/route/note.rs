@@ -10,11 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::entry::Entry;
 use super::prefix::Prefix;
 use crate::failure::Failure;
-use crate::lock::unusable;
+use crate::lock::{FOLDER, unusable};
 use crate::{metrics, namespaces};
-
-/// What goes with the machine's being switched off, as routes do.
-const FOLDER: &str = "/run/narrows";
 
 /// A route that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
