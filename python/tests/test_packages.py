@@ -46,7 +46,8 @@ def test_examples_and_units_name_the_same_files():
     assert "EnvironmentFile=-/etc/narrows/%i.conf" in units["narrowsd@.service"]
     assert "--senders /etc/narrows/senders.toml" in units["narrowsd-near-source.service"]
     examples = {file.name for file in (PACKAGING / "examples").iterdir()}
-    assert examples == {"bridge-paris.conf", "gemini.conf", "senders.toml"}
+    assert examples == {"bridge-paris.conf", "gemini.conf", "narrowsd.toml", "senders.toml"}
+    assert "serve --config /etc/narrows/narrowsd.toml" in units["narrowsd.service"]
     for name in ["bridge-paris.conf", "gemini.conf"]:
         assert re.search(r"^OPTIONS=--", (PACKAGING / "examples" / name).read_text(), re.MULTILINE)
 
@@ -60,9 +61,10 @@ INSIDE = r"""
     gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count 'dry'
     test -s /usr/share/bash-completion/completions/narrowsd
     test -s /usr/share/doc/narrowsd/examples/senders.toml
+    narrowsd serve --check --config /usr/share/doc/narrowsd/examples/narrowsd.toml
     if command -v systemd-analyze >/dev/null; then
         # It ends well whatever it finds: what it says of ours counts.
-        for unit in narrowsd@gemini narrowsd-bridge@paris narrowsd-near-source; do
+        for unit in narrowsd narrowsd@gemini narrowsd-bridge@paris narrowsd-near-source; do
             systemd-analyze verify $unit.service 2>&1 | sed -n '/narrowsd/s/^/unit: /p'
         done
     fi

@@ -13,6 +13,7 @@ mod namespaces;
 mod near_source;
 mod refused;
 mod run;
+mod serve;
 mod service;
 mod sources;
 
@@ -37,6 +38,8 @@ struct Arguments {
 enum Command {
     /// Run a plan on a real kernel
     Run(run::Arguments),
+    /// Run everything that a configuration file says this host runs
+    Serve(serve::Arguments),
     /// Say what this machine can do, and what it lacks
     Doctor(doctor::Arguments),
     /// Hold this host's connections to what near-source switches ask for
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Serve(arguments) => serve::perform(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Sources => {
             println!("{}", serde_json::to_string(&sources::usual()).expect("texts are JSON"));

@@ -13,6 +13,8 @@ mod life;
 mod near_source;
 #[path = "live/routes.rs"]
 mod routes;
+#[path = "live/serve.rs"]
+mod serve;
 #[path = "live/shell.rs"]
 mod shell;
 #[path = "live/site.rs"]
@@ -45,6 +47,8 @@ const TESTS: &[Test] = &[
         "the_route_wins_at_the_beginning_and_the_application_afterwards",
         routes::the_route_wins_at_the_beginning_and_the_application_afterwards,
     ),
+    ("a_file_is_served_reloaded_and_undone", serve::a_file_is_served_reloaded_and_undone),
+    ("a_killed_service_leaves_nothing", serve::a_killed_service_leaves_nothing),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
     ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),

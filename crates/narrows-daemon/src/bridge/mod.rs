@@ -286,6 +286,15 @@ fn print_status(status: &Status) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Of all edge routers of this host.
+///
+/// # Errors
+/// If the state of one cannot be read.
+pub(crate) fn metrics() -> Result<String, Failure> {
+    let all = Place::all().iter().map(status::read).collect::<Result<Vec<_>, _>>()?;
+    Ok(status::metrics(&all))
+}
+
 fn remove(place: &Place) -> Result<(), Failure> {
     let Some(_lock) = acquire_lock(place)? else {
         return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));

@@ -52,6 +52,15 @@ pub(super) fn status(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Of every controller.
+///
+/// # Errors
+/// If one that is loaded cannot be read.
+pub(crate) fn metrics() -> Result<String, Failure> {
+    let states = CONTROLLERS.iter().map(|controller| Ok((controller, state::read(controller)?)));
+    Ok(prometheus::text(&states.collect::<Result<Vec<_>, Failure>>()?, &namespaces::all(), false))
+}
+
 fn once(controllers: &[&'static Controller], arguments: &Arguments) -> Result<(), Failure> {
     let text = text(controllers, arguments)?;
     match &arguments.out {

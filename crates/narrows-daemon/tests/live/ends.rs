@@ -29,7 +29,7 @@ pub(crate) fn child(name: &str) -> ! {
 }
 
 /// A process that is killed with its test, if it was not before.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Deref for Process {
     type Target = Child;
@@ -46,7 +46,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().expect("SIGKILL");
         self.0.wait().expect("it was killed");
     }
@@ -68,7 +68,7 @@ fn foreground(line: &str) -> Command {
     command
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let id = Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not 0");
     kill_process(id, signal).expect("it lives");
 }

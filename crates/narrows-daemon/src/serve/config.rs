@@ -1,0 +1,355 @@
+//! The configuration file: what this host runs. An entry's keys are the options of the command that it stands for, so that
+//! what is refused, and why, is the command line's.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Parser};
+use narrows_kernel::controllers;
+use narrows_scenario::{Problem, parameter_value};
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
+
+use super::log::Format;
+use super::routes::Route;
+use crate::failure::Failure;
+use crate::lock::FOLDER;
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+const EXAMPLE: &str = "docs/reference/narrowsd-file.md has an example";
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    log: Format,
+    metrics: Option<SocketAddr>,
+    #[serde(default)]
+    controller: BTreeMap<String, Spanned<Table>>,
+    near_source: Option<Spanned<Table>>,
+    #[serde(default)]
+    bridge: BTreeMap<String, Spanned<Table>>,
+    #[serde(default)]
+    route: Vec<Route>,
+}
+
+/// What the file says.
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) log: Format,
+    /// Where metrics are told.
+    pub(super) metrics: Option<SocketAddr>,
+    /// By name: `controller.gemini`, `near-source`, `bridge.paris`.
+    pub(super) units: BTreeMap<String, Unit>,
+    pub(super) routes: Vec<Route>,
+}
+
+/// A process that is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Of `narrowsd`.
+    pub(super) arguments: Vec<String>,
+    /// Parameters of a controller, which may change while it is loaded.
+    pub(super) parameters: BTreeMap<String, String>,
+    /// Where relative paths begin.
+    pub(super) folder: PathBuf,
+}
+
+impl Unit {
+    /// The whole command line.
+    pub(super) fn command_line(&self) -> Vec<String> {
+        let sets = self.parameters.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+        self.arguments.iter().cloned().chain(sets).collect()
+    }
+}
+
+/// A kind of entry.
+struct Kind {
+    /// The command that it stands for.
+    command: &'static [&'static str],
+    /// Keys that are not for the file, as `serve` sees to what they do.
+    own: &'static [&'static str],
+    /// The key of parameters of a controller.
+    parameters: Option<&'static str>,
+}
+
+const CONTROLLER: Kind = Kind { command: &["cc", "load"], own: &["foreground"], parameters: Some("set") };
+const NEAR_SOURCE: Kind = Kind { command: &["near-source"], own: &["metrics", "every"], parameters: None };
+const BRIDGE: Kind = Kind { command: &["bridge"], own: &["metrics", "every"], parameters: None };
+
+const ROUTE: &[&str] = &["cc", "route", "add"];
+
+/// What the command line says after a wrong value, and a file's reader cannot do.
+const ASIDE: &str = "For more information, try '--help'.";
+
+/// Where the near-source loop's metrics are written.
+pub(super) fn near_source_metrics() -> PathBuf {
+    Path::new(FOLDER).join("near-source.prom")
+}
+
+impl Config {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Code 2, with the line.
+    pub(super) fn read(path: &Path) -> Result<Config, Failure> {
+        let cannot = |sentence: String| Failure::input(format!("{}: {sentence}", path.display())).help(EXAMPLE);
+        let known = fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
+        if !known.is_file() || known.len() > MAX_BYTES {
+            return Err(cannot("this is no file of at most 1 MiB".to_owned()));
+        }
+        let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+        let folder = fs::canonicalize(path).ok().and_then(|path| path.parent().map(Path::to_owned));
+        Config::parse(&text, &path.display().to_string(), folder.as_deref().unwrap_or(Path::new("/")))
+    }
+
+    fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Failure> {
+        let document: Document = toml::from_str(text)
+            .map_err(|error| Failure::input(format!("{file}: {}", error.to_string().trim_end())).help(EXAMPLE))?;
+        let reading = Reading { text, file, folder };
+        let mut units = BTreeMap::new();
+        for (name, table) in &document.controller {
+            let heading = format!("[controller.{name}]");
+            let unit = reading.unit(&CONTROLLER, &heading, table, &[name, "--foreground"], &[])?;
+            reading.check_parameters(&heading, reading.line(table), name, &unit.parameters)?;
+            units.insert(format!("controller.{name}"), unit);
+        }
+        if let Some(table) = &document.near_source {
+            let metrics = near_source_metrics().display().to_string();
+            let given = ["--metrics", &metrics, "--every", "1"];
+            units.insert("near-source".to_owned(), reading.unit(&NEAR_SOURCE, "[near-source]", table, &given, &[])?);
+        }
+        for (name, table) in &document.bridge {
+            let unit = reading.unit(&BRIDGE, &format!("[bridge.{name}]"), table, &[], &[("name", name)])?;
+            units.insert(format!("bridge.{name}"), unit);
+        }
+        for (at, route) in document.route.iter().enumerate() {
+            reading.check(ROUTE, &route.given(), "[[route]]", None)?;
+            if document.route[..at].iter().any(|other| other.is_to_what(route)) {
+                let sentence = format!("{file}: [[route]] is there twice for {}", route.prefix());
+                return Err(Failure::input(sentence).help("a prefix uses one controller"));
+            }
+        }
+        Ok(Config { log: document.log, metrics: document.metrics, units, routes: document.route })
+    }
+
+    /// What would be run, a command on a line.
+    pub(super) fn described(&self) -> String {
+        let quoted = |words: Vec<String>| {
+            let words: Vec<String> =
+                words.into_iter().map(|word| if word.contains(' ') { format!("'{word}'") } else { word }).collect();
+            format!("narrowsd {}\n", words.join(" "))
+        };
+        let units = self.units.values().map(|unit| quoted(unit.command_line()));
+        let routes = self.routes.iter().map(|route| quoted(route.to_add()));
+        let metrics = self.metrics.map(|address| format!("metrics at http://{address}/metrics\n"));
+        units.chain(routes).chain(metrics).collect()
+    }
+}
+
+/// The file while it is read.
+struct Reading<'a> {
+    text: &'a str,
+    file: &'a str,
+    folder: &'a Path,
+}
+
+impl Reading<'_> {
+    /// An entry as a command line: `given` follows the command, and each of `usual` is an option unless the entry has it.
+    fn unit(
+        &self,
+        kind: &Kind,
+        heading: &str,
+        table: &Spanned<Table>,
+        given: &[&str],
+        usual: &[(&str, &str)],
+    ) -> Result<Unit, Failure> {
+        let line = self.line(table);
+        let options = options(kind.command);
+        let mut arguments: Vec<String> = kind.command.iter().chain(given).map(|&word| word.to_owned()).collect();
+        for (key, value) in usual.iter().filter(|(key, _)| !table.get_ref().contains_key(*key)) {
+            arguments.extend([format!("--{key}"), (*value).to_owned()]);
+        }
+        let mut parameters = BTreeMap::new();
+        for (key, value) in table.get_ref() {
+            let names = options.iter().map(String::as_str).filter(|name| !kind.own.contains(name));
+            if !names.clone().any(|name| name == key) {
+                let problem = Problem::unknown_name("key", key, names);
+                return Err(self.cannot(heading, line, &problem.to_string(), problem.help()));
+            }
+            match value {
+                Value::Table(table) if kind.parameters == Some(key) => {
+                    for (key, value) in table {
+                        let value = self.scalar(heading, line, key, value)?;
+                        parameters.insert(key.clone(), value);
+                    }
+                }
+                Value::Boolean(true) => arguments.push(format!("--{key}")),
+                Value::Boolean(false) => {}
+                value => arguments.extend([format!("--{key}"), self.scalar(heading, line, key, value)?]),
+            }
+        }
+        let unit = Unit { arguments, parameters, folder: self.folder.to_owned() };
+        let words = unit.command_line();
+        let rest: Vec<&str> = words.iter().skip(kind.command.len()).map(String::as_str).collect();
+        self.check(kind.command, &rest, heading, line)?;
+        Ok(unit)
+    }
+
+    /// Where an entry begins.
+    #[allow(clippy::unnecessary_wraps, reason = "routes have none")]
+    fn line(&self, table: &Spanned<Table>) -> Option<usize> {
+        Some(1 + self.text[..table.span().start].matches('\n').count())
+    }
+
+    /// Whether there is such a controller, and it takes these parameters.
+    fn check_parameters(
+        &self,
+        heading: &str,
+        line: Option<usize>,
+        name: &str,
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
+        let names = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name);
+        let found = controllers::find(name).map_err(|_| Problem::unknown_name("controller", name, names));
+        let checked = found.and_then(|controller| {
+            parameters.iter().try_for_each(|(key, value)| parameter_value(controller.spec, key, value).map(|_| ()))
+        });
+        checked.map_err(|problem| self.cannot(heading, line, &problem.to_string(), problem.help()))
+    }
+
+    fn scalar(&self, heading: &str, line: Option<usize>, key: &str, value: &Value) -> Result<String, Failure> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Ok(value.to_string()),
+            _ => {
+                let sentence = format!("{key} is a text, a number, true or false");
+                Err(self.cannot(heading, line, &sentence, None))
+            }
+        }
+    }
+
+    /// Whether the command line takes this.
+    fn check(&self, command: &[&str], words: &[&str], heading: &str, line: Option<usize>) -> Result<(), Failure> {
+        let Err(error) = crate::Arguments::try_parse_from([&["narrowsd"], command, words].concat()) else {
+            return Ok(());
+        };
+        let said = error.render().to_string();
+        let sentences: Vec<&str> = said.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+        let sentence = sentences.join(" ");
+        let sentence = sentence.trim().trim_start_matches("error: ").trim_end_matches(ASIDE).trim();
+        let help = format!("its keys are the options of `narrowsd {} --help`", command.join(" "));
+        Err(self.cannot(heading, line, sentence, Some(&help)))
+    }
+
+    fn cannot(&self, heading: &str, line: Option<usize>, sentence: &str, help: Option<&str>) -> Failure {
+        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+        Failure::input(format!("{}{place}: {heading}: {sentence}", self.file)).help(help.unwrap_or(EXAMPLE))
+    }
+}
+
+/// The long options of a command.
+fn options(command: &[&str]) -> Vec<String> {
+    let mut found = crate::Arguments::command();
+    for name in command {
+        found = found.find_subcommand(name).cloned().unwrap_or(found);
+    }
+    found
+        .get_arguments()
+        .filter_map(|argument| argument.get_long().map(str::to_owned))
+        .filter(|name| name != "help")
+        .collect()
+}
+
+/// The default of a controller's parameter, as one writes it.
+pub(super) fn default_of(controller: &str, parameter: &str) -> Option<String> {
+    let known = controllers::find(controller).ok()?;
+    let found = known.spec.parameters.iter().find(|found| found.name == parameter)?;
+    Some(narrows_scenario::describe_value(found, found.default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Config, String> {
+        Config::parse(text, "narrowsd.toml", Path::new("/etc/narrows")).map_err(|failure| failure.to_string())
+    }
+
+    const WHOLE: &str = r#"
+log = "json"
+metrics = "127.0.0.1:9136"
+
+[controller.gemini]
+set = { capacity = "10Gbps", t = "2ms", ecn = true }
+
+[near-source]
+senders = "senders.toml"
+
+[bridge.paris]
+inside = "eth1"
+outside = "eth0"
+peer = "frankfurt"
+key = "bridge.key"
+rate = "10Gbps"
+tunnel = 3
+
+[[route]]
+prefix = "10.2.0.0/16"
+controller = "gemini"
+"#;
+
+    #[test]
+    fn an_entry_is_a_command_line() {
+        let config = parsed(WHOLE).expect("all is good");
+        insta::assert_snapshot!(config.described());
+        assert_eq!(config.log, Format::Json);
+        assert_eq!(config.units["bridge.paris"].folder, Path::new("/etc/narrows"));
+    }
+
+    #[test]
+    fn the_example_of_the_package_is_good() {
+        let text = include_str!("../../packaging/examples/narrowsd.toml");
+        assert_eq!(parsed(text).expect("it is good").units.len(), 0, "all of it is a comment");
+        let all: String = text.lines().map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line))).collect();
+        let config = parsed(&all.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>().join("\n"));
+        let config = config.expect("what is commented out is good");
+        assert_eq!(config.units.keys().collect::<Vec<_>>(), ["bridge.paris", "controller.gemini", "near-source"]);
+        assert_eq!(config.routes.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let wrong = [
+            "lgo = \"json\"",
+            "log = \"xml\"",
+            "metrics = \"9136\"",
+            "\n[controller.gemni]",
+            "\n[controller.gemini]\nst = { t = \"2ms\" }",
+            "\n[controller.gemini]\nforeground = true",
+            "\n[controller.gemini]\nset = { t = [1] }",
+            "[bridge.paris]\ninside = \"eth1\"",
+            "[near-source]\nsenders = \"a\"\nline-rate = \"fast\"",
+            "[[route]]\nprefix = \"10.2.0.0/40\"\ncontroller = \"gemini\"",
+            "[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"gemini\"\n[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"cubic\"",
+        ];
+        let said: Vec<String> = wrong.iter().map(|text| format!("{}\n", parsed(text).expect_err(text))).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn a_default_is_written_as_it_is_read() {
+        for controller in controllers::CONTROLLERS {
+            for parameter in controller.spec.parameters {
+                let name = controller.spec.name;
+                let Some(text) = default_of(name, parameter.name).filter(|text| text != "required") else { continue };
+                let read = parameter_value(controller.spec, parameter.name, &text);
+                assert!(read.is_ok_and(|value| value == parameter.default), "{name} {}: {text}", parameter.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `narrowsd serve`: what a configuration file says, changed while it runs, and undone.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::ends::{Process, signal};
+use crate::shell::{NARROWSD, good, nothing_is_left, status};
+use crate::world::{World, ip, within};
+
+/// In the tests' own `/run`.
+const FILE: &str = "/run/narrowsd.toml";
+const LOG: &str = "/run/narrowsd.log";
+const METRICS: &str = "127.0.0.1:9936";
+const WHOLE: &str = r#"
+log = "json"
+metrics = "127.0.0.1:9936"
+[controller.vegas]
+set = { alpha = "3pkt" }
+[controller.newreno]
+[[route]]
+prefix = "198.51.100.0/24"
+controller = "vegas"
+"#;
+
+/// In a namespace, once it has said that it is ready.
+fn begun(namespace: &str) -> Process {
+    let manager = UnixDatagram::bind("/run/manager").expect("a socket of our own");
+    manager.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
+    let log = fs::File::create(LOG).expect("a file of our own");
+    let child = within(namespace, || {
+        let mut command = Command::new(NARROWSD);
+        command.args(["serve", "--config", FILE]).env("NOTIFY_SOCKET", "/run/manager").stdin(Stdio::null()).stderr(log);
+        command.spawn().expect("it runs")
+    });
+    let mut said = [0; 16];
+    let length = manager.recv(&mut said).unwrap_or_else(|error| panic!("{error}: {}", logged()));
+    assert_eq!(&said[..length], b"READY=1");
+    fs::remove_file("/run/manager").expect("it is ours");
+    Process(child)
+}
+
+fn logged() -> String {
+    fs::read_to_string(LOG).expect("it is there")
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(5), "{what}\n{}", logged());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn metrics(namespace: &str) -> String {
+    within(namespace, || {
+        let mut stream = TcpStream::connect(METRICS).expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    })
+}
+
+fn route(namespace: &str) -> String {
+    let output =
+        Command::new("ip").args(["-n", namespace, "route", "show", "198.51.100.0/24"]).output().expect("ip runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn holder(name: &str) -> Value {
+    status(name)["holders"].clone()
+}
+
+fn world() -> World {
+    let world = World::new();
+    ip(&format!("-n {} link set lo up", world.sender));
+    ip(&format!("-n {} route add default via 192.0.2.2", world.sender));
+    world
+}
+
+pub(crate) fn a_file_is_served_reloaded_and_undone() -> Outcome {
+    let world = world();
+    let name = &world.sender;
+    fs::write(FILE, WHOLE).expect("a file of our own");
+    let mut service = begun(name);
+    assert_eq!(status("vegas")["parameters"]["alpha"], json!("3pkt"), "{}", logged());
+    until("the route", || route(name).contains("congctl narrows_vegas"));
+    for line in [
+        "narrows_unit_up{unit=\"controller.vegas\"} 1",
+        "narrows_loaded{controller=\"vegas\"} 1",
+        "narrows_loaded{controller=\"dctcp\"} 0",
+    ] {
+        until(line, || metrics(name).contains(line));
+    }
+    for line in logged().lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(line["time"].is_string() && line["level"] == "info", "{line}");
+    }
+
+    // A parameter, in the process that holds it; a controller more, another less, and no route.
+    let before = holder("vegas");
+    fs::write(FILE, "[controller.vegas]\nset = { beta = \"16pkt\" }\n[controller.dctcp]\n").expect("it is ours");
+    signal(&service, Signal::HUP);
+    until("the new parameter", || status("vegas")["parameters"]["beta"] == json!("16pkt"));
+    assert_eq!(status("vegas")["parameters"]["alpha"], json!("2pkt"), "what is no longer in the file is the default");
+    until("another controller", || status("dctcp")["loaded"] == json!(true));
+    until("one less", || status("newreno")["loaded"] == json!(false));
+    assert_eq!(holder("vegas"), before);
+    assert_eq!(route(name), "");
+    assert!(within(name, || TcpStream::connect(METRICS)).is_err(), "metrics are no longer asked for");
+
+    // What cannot be used changes nothing.
+    fs::write(FILE, "[controller.vegas]\nset = { alpa = \"1pkt\" }\n").expect("it is ours");
+    signal(&service, Signal::HUP);
+    until("the refusal", || logged().contains("did you mean `alpha`?\nnothing was changed"));
+    assert_eq!((holder("vegas"), status("dctcp")["loaded"].clone()), (before.clone(), json!(true)));
+
+    // What is killed is started again, with what the file says.
+    let killed = before[0].as_i64().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(killed.expect("a process"), Signal::KILL).expect("it lives");
+    until("a new process", || status("vegas")["loaded"] == json!(true) && holder("vegas") != before);
+    assert_eq!(status("vegas")["parameters"]["beta"], json!("16pkt"));
+
+    signal(&service, Signal::TERM);
+    assert!(service.0.wait().expect("it ends").success());
+    nothing_is_left("vegas");
+    nothing_is_left("dctcp");
+    Ok(())
+}
+
+/// Its processes end in order all the same. The route stays, has no effect, and the next service takes it over.
+pub(crate) fn a_killed_service_leaves_nothing() -> Outcome {
+    let world = world();
+    let name = &world.sender;
+    fs::write(FILE, WHOLE).expect("a file of our own");
+    let mut service = begun(name);
+    until("the route", || route(name).contains("congctl narrows_vegas"));
+    service.kill();
+    nothing_is_left("vegas");
+    nothing_is_left("newreno");
+    assert!(route(name).starts_with("198.51.100.0/24 via 192.0.2.2"), "{}", route(name));
+    let mut service = begun(name);
+    signal(&service, Signal::TERM);
+    assert!(service.0.wait().expect("it ends").success());
+    assert_eq!(route(name), "");
+    assert_eq!(within(name, || good("cc route list --json")), "[]\n");
+    nothing_is_left("vegas");
+    Ok(())
+}
