@@ -10,7 +10,7 @@ fuzz_target!(|input: (bool, [u8; 4], [u8; 4], &[u8])| {
     let path = Path { source: source.into(), destination: destination.into() };
     // The tunnel that a fuzzer finds first.
     let names = Names::new("left", "right", 0).expect("they differ");
-    let mut end = End::new(&Key::new([7; 32]), &names);
+    let mut end = End::new(&Key::new([7; 32]).into(), &names);
     if greeted {
         end.greet(path, &[0; 24], 0, 0);
     }

@@ -45,7 +45,7 @@ impl Host {
         for tag in 1..40 {
             pair.offer(0, 1_000_000, tag);
         }
-        let senders = [((IDENTITY, Host::flow().source.ip()), Sender { address: SWITCH, key: key() })].into();
+        let senders = [((IDENTITY, Host::flow().source.ip()), Sender { address: SWITCH, keys: key().into() })].into();
         Host { pair, admission: Admission::new(senders, 100_000_000), tally: Tally::default(), recorded: None }
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use narrows_wire::Key;
+use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
@@ -33,7 +34,8 @@ pub(crate) fn read(path: &Path) -> Result<Key, Failure> {
     if known.uid() != 0 && known.uid() != rustix::process::geteuid().as_raw() {
         return Err(cannot("this key is another user's, who can speak for whoever has it".to_owned(), draw));
     }
-    let mut bytes = Vec::new();
+    // Of its full size from the beginning: what grows leaves copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::from(MAX_BYTES)));
     file.by_ref()
         .take(u64::from(MAX_BYTES))
         .read_to_end(&mut bytes)

@@ -58,6 +58,7 @@ const TESTS: &[Test] = &[
     ("a_load_killed_half_way_is_cleaned_up", ends::a_load_killed_half_way_is_cleaned_up),
     ("pins_without_a_registration_are_removed", ends::pins_without_a_registration_are_removed),
     ("a_plain_registration_left_behind_is_removed", ends::a_plain_registration_left_behind_is_removed),
+    ("a_key_is_changed_while_it_listens", near_source::a_key_is_changed_while_it_listens),
     (
         "a_genuine_notification_holds_a_connection_until_it_recovers",
         near_source::a_genuine_notification_holds_a_connection_until_it_recovers,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::key::Key;
+use crate::key::Keys;
 use crate::notification::{HOP_LIMIT, MAX_FEEDBACK, Notification, Unverified};
 use crate::refusal::Refusal;
 
@@ -16,8 +16,8 @@ use crate::refusal::Refusal;
 pub struct Sender {
     /// The address that it sends from.
     pub address: IpAddr,
-    /// The secret that it shares with this host, at one address of the host's.
-    pub key: Key,
+    /// The secret that it shares with this host, at one address of the host's; two while it is changed.
+    pub keys: Keys,
 }
 
 /// Who tells this host, and where: the congestion point's identity, and the address of this host that its packets had. A host
@@ -46,6 +46,14 @@ impl Admission {
         Admission { senders, tolerance_ns }
     }
 
+    /// Believes these from now on. What is recorded of those that it knew already is believed no more than before.
+    pub fn replace(&mut self, senders: BTreeMap<Pair, Sender>) {
+        let known = std::mem::take(&mut self.senders);
+        let last_ns = |pair: &Pair| known.get(pair).map_or(0, |state| state.last_ns);
+        self.senders =
+            senders.into_iter().map(|(pair, sender)| (pair, State { sender, last_ns: last_ns(&pair) })).collect();
+    }
+
     /// What a datagram says, if it is believed. It came from this address with this hop limit left, at `now_ns` of this
     /// host's clock, nanoseconds since 1970.
     ///
@@ -58,7 +66,8 @@ impl Admission {
         }
         let known = self.senders.get_mut(&read.pair()).filter(|known| known.sender.address == from);
         let known = known.ok_or(Refusal::UnknownSender)?;
-        let said = read.verify(&known.sender.key)?;
+        let said =
+            known.sender.keys.believed().find_map(|key| read.verify(key).ok()).ok_or(Refusal::Unauthenticated)?;
         if said.sent_ns.abs_diff(now_ns) > self.tolerance_ns {
             return Err(Refusal::Stale);
         }
@@ -89,6 +98,7 @@ pub const fn is_in_flight(seq: u32, payload: u16, unacknowledged: u32, next: u32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
     use crate::notification::Flow;
     use proptest::prelude::*;
 
@@ -102,7 +112,7 @@ mod tests {
     }
 
     fn admission() -> Admission {
-        let senders = [7, 8].map(|of| ((of, HOST), Sender { address: ADDRESS, key: key(of) }));
+        let senders = [7, 8].map(|of| ((of, HOST), Sender { address: ADDRESS, keys: key(of).into() }));
         Admission::new(senders.into(), TOLERANCE)
     }
 
@@ -134,7 +144,7 @@ mod tests {
             ([192, 0, 2, 2].into(), ADDRESS),
             ("2001:db8::1".parse().unwrap(), "2001:db8::fe".parse().unwrap()),
         ];
-        let senders = ends.map(|(host, address)| ((7, host), Sender { address, key: switch.of_host(host) }));
+        let senders = ends.map(|(host, address)| ((7, host), Sender { address, keys: switch.of_host(host).into() }));
         let mut admission = Admission::new(senders.into(), TOLERANCE);
         let told = |host: IpAddr| {
             let destination = if host.is_ipv4() { ([198, 51, 100, 2], 5_001).into() } else { (host, 5_001).into() };
@@ -151,6 +161,25 @@ mod tests {
         }
         let elsewhere = told([192, 0, 2, 3].into()).seal(&switch.of_host([192, 0, 2, 3].into()));
         assert_eq!(admission.admit(&elsewhere, ADDRESS, HOP_LIMIT, NOW), Err(Refusal::UnknownSender));
+    }
+
+    /// Host first, then switch, then the old key goes: at no time is what is genuine refused, and nothing is believed twice.
+    #[test]
+    fn a_key_is_changed_without_a_gap() {
+        let mut admission = admission();
+        let with = |own, other| [((7, HOST), Sender { address: ADDRESS, keys: Keys::new(key(own), other) })];
+        let signed = |at, of| said(7, at).seal(&key(of));
+        assert_eq!(admission.admit(&signed(NOW, 9), ADDRESS, HOP_LIMIT, NOW), Err(Refusal::Unauthenticated));
+        assert!(admission.admit(&signed(NOW, 7), ADDRESS, HOP_LIMIT, NOW).is_ok());
+        admission.replace(with(7, Some(key(9))).into());
+        assert_eq!(admission.admit(&signed(NOW, 7), ADDRESS, HOP_LIMIT, NOW), Err(Refusal::Replayed));
+        for (later, of) in [(1, 7), (2, 9), (3, 7)] {
+            assert!(admission.admit(&signed(NOW + later, of), ADDRESS, HOP_LIMIT, NOW).is_ok());
+        }
+        admission.replace(with(9, None).into());
+        assert_eq!(admission.admit(&signed(NOW + 3, 9), ADDRESS, HOP_LIMIT, NOW), Err(Refusal::Replayed));
+        assert_eq!(admission.admit(&signed(NOW + 4, 7), ADDRESS, HOP_LIMIT, NOW), Err(Refusal::Unauthenticated));
+        assert!(admission.admit(&signed(NOW + 4, 9), ADDRESS, HOP_LIMIT, NOW).is_ok());
     }
 
     #[test]

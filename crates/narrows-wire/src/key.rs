@@ -5,15 +5,52 @@ use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use zeroize::Zeroize;
 
 /// Bytes of a key.
 pub const LENGTH: usize = 32;
 /// Bytes of a tag: HMAC-SHA-256, the first half [RFC 2104 §5].
 pub const TAG: usize = 16;
 
-/// A key of 256 bits. It is never shown.
+/// A key of 256 bits. It is never shown, and its memory is zeroed when it is dropped.
 #[derive(Clone)]
 pub struct Key([u8; LENGTH]);
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// The key that an end uses, and one more that it believes: while the two that share a key change it, each in its own time.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    own: Key,
+    other: Option<Key>,
+}
+
+impl Keys {
+    /// Uses `own`, and believes both.
+    pub const fn new(own: Key, other: Option<Key>) -> Keys {
+        Keys { own, other }
+    }
+
+    /// The one that is used.
+    pub const fn own(&self) -> &Key {
+        &self.own
+    }
+
+    /// Those that are believed.
+    pub fn believed(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.own).chain(&self.other)
+    }
+}
+
+impl From<Key> for Keys {
+    fn from(own: Key) -> Keys {
+        Keys { own, other: None }
+    }
+}
 
 /// Why a text is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,6 +11,6 @@ pub mod refusal;
 pub mod tunnel;
 
 pub use admission::{Admission, Pair, Sender};
-pub use key::Key;
+pub use key::{Key, Keys};
 pub use notification::{Flow, Notification};
 pub use refusal::{Refusal, Tally};

@@ -36,6 +36,7 @@ use narrows_core::edge::dcib::{Chooser, Config, Hiding, Marks, Share};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_kernel::bridge::{self as kernel, Joined, Settings};
 use narrows_scenario::units;
+use narrows_wire::Keys;
 use narrows_wire::tunnel::{Names, PORT};
 
 use crate::failure::Failure;
@@ -107,6 +108,9 @@ struct Run {
     /// The file with the secret that both share: docs/reference/wire.md
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
+    /// Another secret by which the far edge is believed too, while both change theirs: docs/how-to/deploy.md
+    #[arg(long, value_name = "FILE")]
+    other_key: Option<PathBuf>,
     /// The tunnel's number, where several go the same way
     #[arg(long, default_value_t = 0)]
     tunnel: u16,
@@ -370,7 +374,7 @@ impl Pair {
 
 fn bridge(run: Run) -> Result<(), Failure> {
     let place = Place::here(&run.inside, &run.outside)?;
-    let key = key::read(&run.key)?;
+    let keys = Keys::new(key::read(&run.key)?, run.other_key.as_deref().map(key::read).transpose()?);
     let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
     let names = Names::new(&near, &run.peer, run.tunnel)
         .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
@@ -404,7 +408,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     let longest = pair.devices[1].longest().map_err(|error| Failure::failed(format!("{}: {error}", place.outside)))?;
     let given = RouterConfig {
         config: config(&run),
-        key,
+        keys,
         names,
         port: run.port,
         sign: run.sign,

@@ -7,7 +7,7 @@ use narrows_core::packet::Ecn;
 use narrows_core::rng::SmallStream;
 use narrows_core::units::{Span, Time};
 use narrows_kernel::bridge::{Kind, Side};
-use narrows_wire::Key;
+use narrows_wire::Keys;
 use narrows_wire::tunnel::{End, MAX_TRIES, Names, Opened, Refusal, SALT, Shim};
 
 use super::clamp::clamp;
@@ -19,7 +19,7 @@ use super::wrap::{Complaint, Datagram, Way, extra, marked};
 #[derive(Clone, Debug)]
 pub(super) struct RouterConfig {
     pub(super) config: Config,
-    pub(super) key: Key,
+    pub(super) keys: Keys,
     pub(super) names: Names,
     /// The tunnel's UDP port.
     pub(super) port: u16,
@@ -117,7 +117,7 @@ impl Router {
         let stream = SmallStream::new(u64::from_ne_bytes(seed));
         Router {
             edge: Edge::new(&given.config, given.clock, stream),
-            end: End::new(&given.key, &given.names),
+            end: End::new(&given.keys, &given.names),
             limit: Limit::new(given.longest),
             sizes: vec![Size::default(); SIZES as usize].into_boxed_slice(),
             out: VecDeque::new(),

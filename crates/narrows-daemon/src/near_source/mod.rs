@@ -13,9 +13,9 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -27,6 +27,7 @@ use narrows_testbed::lateness::Histogram;
 use narrows_wire::notification::PORT;
 use narrows_wire::{Admission, Pair, Sender, Tally};
 use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics, replace};
@@ -91,11 +92,10 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
         Profile::Software => ReactionPoint::SOFTWARE,
         Profile::Standard => ReactionPoint::STANDARD,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
+    let (stop, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    for (signal, flag) in [(SIGINT, &stop), (SIGTERM, &stop), (SIGHUP, &reload)] {
+        signal_hook::flag::register(signal, Arc::clone(flag)).map_err(Failure::failed)?;
     }
-    let count = senders.keys().map(|(identity, _)| identity).collect::<BTreeSet<_>>().len();
     let table = Arc::new(Table::new().map_err(refused::by_kernel)?);
     let admission = |senders| Admission::new(senders, arguments.tolerance.as_ns());
     let given = |address| Given {
@@ -116,9 +116,7 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
         }),
     }
     .map_err(|error| no_port(&error))?;
-    for address in strangers(&senders) {
-        eprintln!("warning: {address} is no address of this host: who tells it of congestion is not heard here");
-    }
+    warn_of_strangers(&senders);
     if let Some(path) = &arguments.metrics {
         let help = "create its folder, or name another file";
         replace(path, &metrics(&work)).map_err(|failure| Failure::input(failure).help(help))?;
@@ -130,7 +128,7 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     if freed > 0 {
         say(&format!("{freed} connections that a killed process held are let go\n"));
     }
-    say(&format!("listens to {count} congestion point{}\n", if count == 1 { "" } else { "s" }));
+    say_whom(&senders);
     if let Err(error) = service::ready() {
         eprintln!("warning: the service manager was not told: {error}");
     }
@@ -141,6 +139,9 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
         &stop,
         |_| {},
         |work| {
+            if reload.swap(false, Ordering::Relaxed) {
+                read_anew(work, &arguments.senders);
+            }
             let Some(path) = &arguments.metrics else { return };
             if written.is_none_or(|written| written.elapsed() >= period) {
                 written = Some(Instant::now());
@@ -154,6 +155,29 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     let (tally, reaction) = work.finish();
     say(&summary(&tally, &reaction));
     worked.map_err(Failure::failed)
+}
+
+/// The file of senders has changed; if it cannot be used, those before are believed.
+fn read_anew(work: &mut Loop, path: &Path) {
+    match senders::read(path) {
+        Ok(senders) => {
+            warn_of_strangers(&senders);
+            say_whom(&senders);
+            work.believe(senders);
+        }
+        Err(failure) => eprintln!("error: {failure}\nwarning: nothing was changed"),
+    }
+}
+
+fn say_whom(senders: &BTreeMap<Pair, Sender>) {
+    let count = senders.keys().map(|(identity, _)| identity).collect::<BTreeSet<_>>().len();
+    say(&format!("listens to {count} congestion point{}\n", if count == 1 { "" } else { "s" }));
+}
+
+fn warn_of_strangers(senders: &BTreeMap<Pair, Sender>) {
+    for address in strangers(senders) {
+        eprintln!("warning: {address} is no address of this host: who tells it of congestion is not heard here");
+    }
 }
 
 /// Why the port could not be had, and what to do.

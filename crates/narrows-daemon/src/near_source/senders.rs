@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use narrows_wire::{Pair, Sender};
+use narrows_wire::{Keys, Pair, Sender};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -39,6 +39,8 @@ struct Entry {
     host: IpAddr,
     /// Beside the file, unless the path is absolute.
     key_file: PathBuf,
+    /// Another that is believed too, while switch and host change theirs.
+    other_key_file: Option<PathBuf>,
 }
 
 fn identity<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -61,8 +63,9 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut senders = BTreeMap::new();
     for entry in document.sender {
-        let key = key::read(&folder.join(&entry.key_file))?;
-        let sender = Sender { address: entry.address.to_canonical(), key };
+        let other = entry.other_key_file.as_ref().map(|file| key::read(&folder.join(file))).transpose()?;
+        let keys = Keys::new(key::read(&folder.join(&entry.key_file))?, other);
+        let sender = Sender { address: entry.address.to_canonical(), keys };
         let host = entry.host.to_canonical();
         if let Some(nobody) = [sender.address, host].iter().find(|address| address.is_unspecified()) {
             return Err(cannot(format!("{nobody} is nobody's address")));
@@ -116,7 +119,9 @@ mod tests {
         let ((identity, host), sender) = senders.first_key_value().unwrap();
         assert_eq!((*identity, *host), (0x3_0000_0007, [192, 0, 2, 1].into()));
         assert_eq!(sender.address, IpAddr::from([192, 0, 2, 254]));
-        assert!(sender.key.is_tag(b"x", &Key::parse(KEY).unwrap().tag(b"x")));
+        assert!(sender.keys.own().is_tag(b"x", &Key::parse(KEY).unwrap().tag(b"x")));
+        let two = read_of("two", &format!("{ENTRY}other-key-file = \"a.key\"\n"), KEY, 0o600).unwrap();
+        assert_eq!(two.values().next().unwrap().keys.believed().count(), 2);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The loop of a host: datagrams and timers in, rates out.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
 use narrows_testbed::near_source::Cut;
 use narrows_testbed::near_source::reactor::Reactor;
-use narrows_wire::{Admission, Flow, Tally};
+use narrows_wire::{Admission, Flow, Pair, Sender, Tally};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -73,6 +74,11 @@ impl Loop {
         self.reactor.connections().keep_record()
     }
 
+    /// Believes these from now on; what is held stays so.
+    pub(super) fn believe(&mut self, senders: BTreeMap<Pair, Sender>) {
+        self.reactor.admission().replace(senders);
+    }
+
     /// What became of notifications.
     pub(super) fn tally(&self) -> &Tally {
         self.reactor.tally()
@@ -97,7 +103,7 @@ impl Loop {
         point: impl Fn(&Flow) -> Option<ReactionPoint>,
         stop: &AtomicBool,
         mut note: impl FnMut(Cut),
-        mut turn: impl FnMut(&Loop),
+        mut turn: impl FnMut(&mut Loop),
     ) -> Result<(), String> {
         let lost = |error: std::io::Error| format!("the port for notifications is lost: {error}");
         while !stop.load(Ordering::Relaxed) {

@@ -86,6 +86,9 @@ const ROUTE: &[&str] = &["cc", "route", "add"];
 /// What the command line says after a wrong value, and a file's reader cannot do.
 const ASIDE: &str = "For more information, try '--help'.";
 
+/// The unit of the near-source loop.
+pub(super) const NEAR_SOURCE_UNIT: &str = "near-source";
+
 /// Where the near-source loop's metrics are written.
 pub(super) fn near_source_metrics() -> PathBuf {
     Path::new(FOLDER).join("near-source.prom")
@@ -121,7 +124,7 @@ impl Config {
         if let Some(table) = &document.near_source {
             let metrics = near_source_metrics().display().to_string();
             let given = ["--metrics", &metrics, "--every", "1"];
-            units.insert("near-source".to_owned(), reading.unit(&NEAR_SOURCE, "[near-source]", table, &given, &[])?);
+            units.insert(NEAR_SOURCE_UNIT.to_owned(), reading.unit(&NEAR_SOURCE, "[near-source]", table, &given, &[])?);
         }
         for (name, table) in &document.bridge {
             let unit = reading.unit(&BRIDGE, &format!("[bridge.{name}]"), table, &[], &[("name", name)])?;

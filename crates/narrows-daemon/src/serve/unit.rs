@@ -119,6 +119,12 @@ impl Running {
             if was.parameters != self.unit.parameters {
                 self.set(&was, log);
             }
+            if self.name == config::NEAR_SOURCE_UNIT
+                && let Some(process) = &self.process
+            {
+                // Its file of senders may be another.
+                let _ = kill_process(process.pid, Signal::HUP);
+            }
             return;
         }
         if was == self.unit && self.stage != Stage::Failed {

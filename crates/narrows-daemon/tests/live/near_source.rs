@@ -279,6 +279,52 @@ pub(crate) fn a_genuine_notification_holds_a_connection_until_it_recovers() -> O
     Ok(())
 }
 
+/// The file of senders is read anew while it listens: the new key is believed beside the old one, then alone. What cannot be
+/// used changes nothing.
+pub(crate) fn a_key_is_changed_while_it_listens() -> Outcome {
+    let shared = Shared::new();
+    let finder = Connections::load().expect("as root");
+    let mut listening = shared.listening("software");
+    let (sender, receiver, connection) = held_flight(&shared, &finder);
+    let switch = shared.switch();
+    let rate = || most_rate(&fd(&sender)).expect("it is open");
+    let file = shared.folder.join("senders.toml");
+    let entry = fs::read_to_string(&file).expect("it was written");
+    let digits = "a5".repeat(31) + "a4";
+    let new_key = Key::parse(&digits).expect("it is one");
+    let mut key = (fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600))
+        .open(shared.folder.join("new.key"))
+        .expect("a file");
+    key.write_all(digits.as_bytes()).expect("it is written");
+    let mut reread = |text: &str| {
+        fs::write(&file, text).expect("it is ours");
+        kill_process(Pid::from_child(&listening.child), Signal::HUP).expect("it lives");
+        listening.text.clear();
+        listening.said.read_line(&mut listening.text).expect("it writes");
+        assert_eq!(listening.text, "listens to 1 congestion point\n");
+    };
+    reread(&format!("{entry}other-key-file = \"new.key\"\n"));
+    for key in [&Key::new(KEY), &new_key] {
+        switch.send(&genuine(&connection).seal(key)).expect("next door");
+        soon("it is held", || rate().is_some());
+        soon("it is let go", || rate().is_none());
+    }
+    reread(&entry.replace("switch.key", "new.key"));
+    switch.send(&genuine(&connection).seal(&Key::new(KEY))).expect("next door");
+    switch.send(&genuine(&connection).seal(&new_key)).expect("next door");
+    soon("it is held", || rate().is_some());
+    fs::write(&file, "[[sender]]\n").expect("it is ours");
+    kill_process(Pid::from_child(&listening.child), Signal::HUP).expect("it lives");
+    std::thread::sleep(Duration::from_millis(100));
+    switch.send(&genuine(&connection).seal(&new_key)).expect("next door");
+    std::thread::sleep(Duration::from_millis(100));
+    let (text, error, counts) = listening.end_with_warnings();
+    assert!(error.contains("missing field `identity`") && error.ends_with("warning: nothing was changed\n"), "{error}");
+    assert_eq!((counts["taken"], counts["unauthenticated"]), (4, 1), "{text}");
+    drop(receiver);
+    Ok(())
+}
+
 /// What starts a program with the privileges that the unit has.
 fn with_the_units_privileges(program: &str) -> Command {
     let unit = include_str!("../../packaging/systemd/narrowsd-near-source.service");

@@ -102,6 +102,6 @@ pub(crate) fn hosts(plan: &Plan, key: &Key, seed: u64, clock: Clock) -> BTreeMap
 fn senders(graph: &Graph, host: u32, own: u32, key: &Key) -> BTreeMap<Pair, Sender> {
     let telling = (0..).zip(&graph.links).filter(|(link, _)| graph.is_told(host, own, *link));
     let at = address::v4(host).into();
-    let sender = |from: u32| Sender { address: address::switch_v4(from).into(), key: key.of_host(at) };
+    let sender = |from: u32| Sender { address: address::switch_v4(from).into(), keys: key.of_host(at).into() };
     telling.map(|(link, port)| ((identity(graph, link), at), sender(port.from))).collect()
 }

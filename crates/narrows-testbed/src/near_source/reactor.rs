@@ -123,6 +123,11 @@ impl<C: Connections> Reactor<C> {
         &mut self.connections
     }
 
+    /// Who is believed, to change it.
+    pub fn admission(&mut self) -> &mut Admission {
+        &mut self.admission
+    }
+
     /// What became of notifications so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -402,7 +407,7 @@ mod tests {
         fn new() -> World {
             let host = Host::default();
             let hosts = [flow().source.ip(), [192, 0, 2, 9].into()];
-            let senders = hosts.map(|host| ((7, host), Sender { address: SWITCH, key: key() })).into();
+            let senders = hosts.map(|host| ((7, host), Sender { address: SWITCH, keys: key().into() })).into();
             let reactor = Reactor::new(Admission::new(senders, 100_000_000), host.clone(), LINE, 1);
             World { host, reactor, said: 0 }
         }

@@ -10,7 +10,7 @@ use super::layout::{
     acknowledgement, header,
 };
 use super::window::Window;
-use crate::key::Key;
+use crate::key::{Key, Keys};
 
 /// Greetings that were believed, of which none is believed again: more than a restart every second makes in an hour.
 const GREETINGS: usize = 4_096;
@@ -52,29 +52,29 @@ pub struct End {
     far: Names,
     /// This end's greetings.
     asking: Asking,
-    /// The far end's.
-    asked: Asking,
+    /// The far end's, with each key that is believed.
+    asked: Vec<(Key, Asking)>,
     /// The last greeting, until it is answered: its clock and token.
     greeted: Option<(u64, u64)>,
     /// In which this end marks.
     sending: Option<Session>,
     /// In which the far end does.
     receiving: Option<(Session, Window)>,
-    /// The far end's last greeting.
-    greeting: Option<(u64, u64)>,
+    /// The far end's last greeting: its clock and token, and which of the keys it was made with.
+    greeting: Option<(u64, u64, usize)>,
     /// Tokens of the far end's greetings, and their order.
     tokens: BTreeSet<u64>,
     order: VecDeque<u64>,
 }
 
 impl End {
-    /// An end that has no session yet.
-    pub fn new(key: &Key, names: &Names) -> End {
+    /// An end that has no session yet. It asks with its own key, and answers with that with which it was asked.
+    pub fn new(keys: &Keys, names: &Names) -> End {
         let far = names.reversed();
         End {
-            asking: Asking::new(key, names),
-            asked: Asking::new(key, &far),
-            key: key.clone(),
+            asking: Asking::new(keys.own(), names),
+            asked: keys.believed().map(|key| (key.clone(), Asking::new(key, &far))).collect(),
+            key: keys.own().clone(),
             near: names.clone(),
             far,
             greeted: None,
@@ -108,16 +108,17 @@ impl End {
         token: u64,
         session: u32,
     ) -> Option<[u8; WELCOME]> {
-        let (clock, _) = self.greeting.filter(|&(_, asked)| asked == token)?;
+        let (clock, _, with) = self.greeting.filter(|&(_, asked, _)| asked == token)?;
+        let (key, asked) = &self.asked[with];
         let agreed = Agreed { clock, token, session, salt: *salt };
-        self.receiving = Some((Session::new(&self.key, &self.far, &agreed), Window::new()));
+        self.receiving = Some((Session::new(key, &self.far, &agreed), Window::new()));
         let mut bytes = [0; WELCOME];
         bytes[..HEADER].copy_from_slice(&header(Kind::Welcome, 0, self.near.tunnel()));
         bytes[HEADER..28].copy_from_slice(nonce);
         bytes[28..36].copy_from_slice(&token.to_be_bytes());
         bytes[36..40].copy_from_slice(&session.to_be_bytes());
         bytes[40..56].copy_from_slice(salt);
-        let tag = self.asked.welcome.tag(nonce, &said(path, &bytes[..HEADER], &bytes[28..56]));
+        let tag = asked.welcome.tag(nonce, &said(path, &bytes[..HEADER], &bytes[28..56]));
         bytes[56..].copy_from_slice(&tag);
         Some(bytes)
     }
@@ -175,11 +176,13 @@ impl End {
                 Ok(Opened::Acknowledgement { session, number, tries })
             }
             Unverified::Greeting { nonce, clock, token, tag } => {
-                genuine(self.asked.greeting.is_tag(nonce, &said(path, &bytes[..HEADER], &bytes[28..44]), tag))?;
+                let said = said(path, &bytes[..HEADER], &bytes[28..44]);
+                let with = self.asked.iter().position(|(_, asked)| asked.greeting.is_tag(nonce, &said, tag));
+                let with = with.ok_or(Refusal::Unauthenticated)?;
                 if !self.remember(token) {
                     return Err(Refusal::Replayed);
                 }
-                self.greeting = Some((clock, token));
+                self.greeting = Some((clock, token, with));
                 Ok(Opened::Greeting { clock, token })
             }
             Unverified::Welcome { nonce, token, session, salt, tag } => {

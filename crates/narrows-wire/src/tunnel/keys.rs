@@ -4,6 +4,7 @@ use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag, XChaCha20Poly1305};
 use hkdf::Hkdf;
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 use super::layout::{NONCE, NUMBERED, SALT};
 use crate::key::{Key, LENGTH, TAG};
@@ -58,18 +59,18 @@ impl Names {
     }
 
     /// `LENGTH` bytes for each of `N` keys of what the near edge says to the far one under this label.
-    fn derive<const N: usize>(&self, key: &Key, label: &str, rest: &[&[u8]]) -> [[u8; LENGTH]; N] {
+    fn derive<const N: usize>(&self, key: &Key, label: &str, rest: &[&[u8]]) -> Zeroizing<[[u8; LENGTH]; N]> {
         let length = |text: &str| [u8::try_from(text.len()).expect("names and labels are short")];
         let (of_label, of_near, of_far) = (length(label), length(&self.near), length(&self.far));
         let tunnel = self.tunnel.to_be_bytes();
         let mut info: Vec<&[u8]> = vec![&of_label, label.as_bytes(), &of_near, self.near.as_bytes(), &of_far];
         info.extend([self.far.as_bytes(), &tunnel]);
         info.extend(rest);
-        let mut all = vec![0; N * LENGTH];
+        let mut all = Zeroizing::new(vec![0; N * LENGTH]);
         Hkdf::<Sha256>::new(Some(b"narrows tunnel 1"), key.bytes())
             .expand_multi_info(&info, &mut all)
             .expect("it is less than 255 hashes");
-        std::array::from_fn(|at| std::array::from_fn(|byte| all[at * LENGTH + byte]))
+        Zeroizing::new(std::array::from_fn(|at| std::array::from_fn(|byte| all[at * LENGTH + byte])))
     }
 }
 
@@ -82,8 +83,8 @@ pub(super) struct Asking {
 impl Asking {
     /// The near edge asks.
     pub(super) fn new(key: &Key, names: &Names) -> Asking {
-        let [greeting, welcome] = names.derive(key, "greeting", &[]);
-        Asking { greeting: Drawn::new(&greeting), welcome: Drawn::new(&welcome) }
+        let keys = names.derive::<2>(key, "greeting", &[]);
+        Asking { greeting: Drawn::new(&keys[0]), welcome: Drawn::new(&keys[1]) }
     }
 }
 
@@ -127,8 +128,8 @@ impl Session {
     pub(super) fn new(key: &Key, names: &Names, agreed: &Agreed) -> Session {
         let Agreed { clock, token, session, salt } = agreed;
         let said: [&[u8]; 4] = [&clock.to_be_bytes(), &token.to_be_bytes(), &session.to_be_bytes(), salt];
-        let [marked, acknowledgement] = names.derive(key, "session", &said);
-        Session { number: *session, marked: Counted::new(&marked), acknowledgement: Counted::new(&acknowledgement) }
+        let keys = names.derive::<2>(key, "session", &said);
+        Session { number: *session, marked: Counted::new(&keys[0]), acknowledgement: Counted::new(&keys[1]) }
     }
 }
 

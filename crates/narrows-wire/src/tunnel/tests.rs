@@ -1,5 +1,5 @@
 use super::*;
-use crate::Key;
+use crate::{Key, Keys};
 use proptest::prelude::*;
 
 const NONCE: [u8; 24] = [9; 24];
@@ -17,7 +17,7 @@ fn path() -> Path {
 /// Two ends of one tunnel.
 fn ends() -> [End; 2] {
     let names = Names::new("left", "right", TUNNEL).unwrap();
-    [End::new(&key(), &names), End::new(&key(), &names.reversed())]
+    [End::new(&key().into(), &names), End::new(&key().into(), &names.reversed())]
 }
 
 /// Two ends, the first of which marks in session 5.
@@ -82,6 +82,37 @@ fn a_session_marks_and_acknowledges() {
     assert_eq!((left.mark(Shim { session: 6, ..shim(3, 1) }, &inner), right.acknowledge(6, 3, 1)), (None, None));
 }
 
+/// One edge after the other is told of the new key, uses it, and forgets the old one: whoever asks is answered at each step.
+#[test]
+fn a_key_is_changed_without_a_gap() {
+    let names = Names::new("left", "right", TUNNEL).unwrap();
+    let (old, new) = (key(), Key::new([8; 32]));
+    let steps = [
+        (&old, None, &old, Some(&new)),
+        (&old, Some(&new), &old, Some(&new)),
+        (&new, Some(&old), &old, Some(&new)),
+        (&new, Some(&old), &new, Some(&old)),
+        (&new, None, &new, Some(&old)),
+        (&new, None, &new, None),
+    ];
+    for (step, (own, other, far, far_other)) in steps.into_iter().enumerate() {
+        let mut left = End::new(&Keys::new(own.clone(), other.cloned()), &names);
+        let mut right = End::new(&Keys::new(far.clone(), far_other.cloned()), &names.reversed());
+        for (number, swap) in [(5, false), (6, true)] {
+            let (from, to) = if swap { (&mut right, &mut left) } else { (&mut left, &mut right) };
+            meet(from, to, number);
+            let shim = Shim { session: number, ..shim(3, 1) };
+            let bytes = marked(from, shim, &[0x45; 60]);
+            assert!(to.open(path(), &bytes).unwrap().is_ok(), "step {step}");
+            let said = to.acknowledge(number, 3, 1).unwrap();
+            assert!(from.open(path(), &said).unwrap().is_ok(), "step {step}");
+        }
+    }
+    let [mut of_old, mut of_new] = [End::new(&old.into(), &names), End::new(&new.into(), &names.reversed())];
+    let greeting = of_old.greet(path(), &NONCE, 1, 2);
+    assert_eq!(of_new.open(path(), &greeting), Some(Err(Refusal::Unauthenticated)));
+}
+
 #[test]
 fn what_comes_again_is_refused() {
     let [mut left, mut right] = ends();
@@ -114,12 +145,12 @@ fn nothing_is_believed_in_the_wrong_direction_tunnel_path_or_order() {
     assert_eq!(left.open(path(), &bytes), Some(Err(Refusal::Unauthenticated)), "reflected");
     let said = right.acknowledge(5, 3, 1).unwrap();
     assert_eq!(right.open(path(), &said), Some(Err(Refusal::Unauthenticated)), "reflected");
-    let mut other = End::new(&key(), &Names::new("right", "left", TUNNEL + 1).unwrap());
+    let mut other = End::new(&key().into(), &Names::new("right", "left", TUNNEL + 1).unwrap());
     assert_eq!(other.open(path(), &bytes), None, "of another tunnel");
-    let mut stranger = End::new(&Key::new([8; 32]), &Names::new("right", "left", TUNNEL).unwrap());
+    let mut stranger = End::new(&Key::new([8; 32]).into(), &Names::new("right", "left", TUNNEL).unwrap());
     assert_eq!(stranger.open(path(), &bytes), Some(Err(Refusal::UnknownSession)));
     assert_eq!(stranger.open(path(), &greeting), Some(Err(Refusal::Unauthenticated)));
-    let mut third = End::new(&key(), &Names::new("right", "middle", TUNNEL).unwrap());
+    let mut third = End::new(&key().into(), &Names::new("right", "middle", TUNNEL).unwrap());
     assert_eq!(third.open(path(), &greeting), Some(Err(Refusal::Unauthenticated)), "not from who it knows");
 }
 

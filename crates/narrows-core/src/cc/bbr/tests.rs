@@ -307,6 +307,23 @@ fn the_handshake_is_the_first_round_trip() {
     assert_eq!(cc.round_trip_us, Some(250));
 }
 
+/// Ten seconds old, the least RTT is measured anew with four packets in flight; but a pause has emptied the queue already.
+#[test]
+fn a_pause_measures_the_round_trip_without_a_dip() {
+    let after = |idle| {
+        let mut cc = cruising(2);
+        let now = Time::ZERO + ROUND_TRIP_WINDOW + Span::from_ms(1);
+        (cc.round_trip_us, cc.round_trip_at) = (Some(1_000), Some(Time::ZERO));
+        cc.on_sent(now, &Sent { size: path().packet, idle }, &path());
+        let rtt = Some(RttSample { span: Span::from_us(1_300), seq: Seq::FIRST });
+        cc.on_ack(&Ack { rtt, ..ack(now) }, &path());
+        assert_eq!(cc.round_trip_us, Some(1_300), "the old one has expired");
+        matches!(cc.mode, Mode::ProbeRoundTrip(_))
+    };
+    assert!(after(None));
+    assert!(!after(Some(Span::from_secs(9))));
+}
+
 fn sample(delivered: u64, us: u64, prior: u64, app_limited: bool) -> RateSample {
     RateSample {
         delivered: Packets::new(delivered),
@@ -326,6 +343,18 @@ fn application_limited_samples_only_raise_the_bandwidth() {
     assert_eq!(cc.bandwidth(), before);
     cc.update_bandwidth(&facts, &sample(1, 50, 0, true));
     assert_eq!(cc.bandwidth(), BANDWIDTH_ONE / 50);
+}
+
+/// What the application did not ask for says nothing of the path, however long that goes on.
+#[test]
+fn application_limited_rounds_forget_nothing() {
+    let mut cc = cruising(2);
+    let before = cc.bandwidth();
+    for round in 1..=30 {
+        let facts = Ack { delivered: Packets::new(round), ..ack(Time::ZERO) };
+        cc.update_bandwidth(&facts, &sample(1, 200, round - 1, true));
+        assert_eq!((cc.rounds, cc.bandwidth()), (round, before));
+    }
 }
 
 #[test]

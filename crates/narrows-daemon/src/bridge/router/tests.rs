@@ -23,7 +23,7 @@ fn given(near: &str, far: &str, link: usize) -> RouterConfig {
     let config = Config::new(Rate::from_gbps(1), Share::WHOLE, Span::from_ms(10));
     RouterConfig {
         config,
-        key: Key::new([7; 32]),
+        keys: narrows_wire::Key::new([7; 32]).into(),
         names: Names::new(near, far, 3).unwrap(),
         port: PORT,
         sign: Some(SIGN),
