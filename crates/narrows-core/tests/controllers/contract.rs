@@ -273,11 +273,13 @@ impl Transport {
     /// to one window of data, an undo leads back to before the first.
     fn reduce(&mut self, repeated: bool, reduction: impl FnOnce(&mut Controller, Time, &Path) -> Packets) {
         let before = self.window();
-        if !repeated {
-            self.restorable = before;
-        }
         let told = reduction(&mut self.cc, self.now, &self.path);
         assert_eq!(told, self.cc.window());
+        // What takes nothing may be remembered, as NewReno's cut of a window of one packet, or not: GEMINI answers no second
+        // loss in a window of data.
+        if !repeated {
+            self.restorable = if told.get() < before { before } else { self.restorable.min(before) };
+        }
         assert!(self.window() <= before, "congestion raised the window from {before} to {}", self.window());
         let mut undone = self.cc.clone();
         undone.on_undo();
