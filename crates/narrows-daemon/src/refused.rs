@@ -21,8 +21,7 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
         | Error::UnknownParameter { .. }
         | Error::WrongKind { .. }
         | Error::OutOfRange { .. }
-        | Error::Disordered { .. }
-        | Error::NoLineRate { .. } => Failure::input(&error),
+        | Error::Disordered { .. } => Failure::input(&error),
         _ => Failure::failed(&error),
     };
     with(failure, error.help())

@@ -48,6 +48,7 @@ const TESTS: &[Test] = &[
         routes::the_route_wins_at_the_beginning_and_the_application_afterwards,
     ),
     ("a_file_is_served_reloaded_and_undone", serve::a_file_is_served_reloaded_and_undone),
+    ("what_is_not_there_yet_is_waited_for", serve::what_is_not_there_yet_is_waited_for),
     ("a_killed_service_leaves_nothing", serve::a_killed_service_leaves_nothing),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),

@@ -52,16 +52,25 @@ impl Settings {
         self.iter().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)
     }
 
-    /// The integers that a program reads. A rate that was left out is the host's line rate, which a program cannot see.
-    pub(crate) fn integers(&self) -> Result<Vec<u64>, Error> {
-        if let Some([(least, low), (most, high)]) = self.spec.disorder(&self.values) {
-            return Err(Error::Disordered {
+    /// Whether no lower bound is above its upper one.
+    ///
+    /// # Errors
+    /// [`Error::Disordered`].
+    pub fn check(&self) -> Result<(), Error> {
+        match self.spec.disorder(&self.values) {
+            None => Ok(()),
+            Some([(least, low), (most, high)]) => Err(Error::Disordered {
                 least: least.name,
                 most: most.name,
                 low: text(least.kind, encode(low)),
                 high: text(most.kind, encode(high)),
-            });
+            }),
         }
+    }
+
+    /// The integers that a program reads. A rate that was left out is the host's line rate, which a program cannot see.
+    pub(crate) fn integers(&self) -> Result<Vec<u64>, Error> {
+        self.check()?;
         self.iter()
             .map(|(parameter, value)| match (parameter.kind, value) {
                 (Kind::Rate, Value::Auto) => {

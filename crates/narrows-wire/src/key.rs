@@ -12,7 +12,7 @@ pub const LENGTH: usize = 32;
 /// Bytes of a tag: HMAC-SHA-256, the first half [RFC 2104 §5].
 pub const TAG: usize = 16;
 
-/// A key of 256 bits. It is never shown, and its memory is zeroed when it is dropped.
+/// A key of 256 bits. It is never shown, and its memory is zeroed when it is dropped; what HMAC and HKDF keep for a moment is not.
 #[derive(Clone)]
 pub struct Key([u8; LENGTH]);
 
@@ -92,11 +92,11 @@ impl Key {
         if digits.iter().all(|digit| digit == &digits[0]) {
             return Err(NoKey::Trivial);
         }
-        let mut bytes = [0; LENGTH];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let mut key = Key([0; LENGTH]);
+        for (byte, pair) in key.0.iter_mut().zip(digits.chunks_exact(2)) {
             *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
         }
-        Ok(Key(bytes))
+        Ok(key)
     }
 
     /// The key that a host at this address shares with the holder of this one, who need not remember it: HMAC-SHA-256 of

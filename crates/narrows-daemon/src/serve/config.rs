@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
-use narrows_kernel::controllers;
+use narrows_kernel::{Settings, controllers};
 use narrows_scenario::{Problem, parameter_value};
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
@@ -15,7 +15,6 @@ use toml::{Spanned, Table, Value};
 use super::log::Format;
 use super::routes::Route;
 use crate::failure::Failure;
-use crate::lock::FOLDER;
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -34,7 +33,7 @@ struct Document {
     #[serde(default)]
     bridge: BTreeMap<String, Spanned<Table>>,
     #[serde(default)]
-    route: Vec<Route>,
+    route: Vec<Spanned<Route>>,
 }
 
 /// What the file says.
@@ -55,15 +54,22 @@ pub(super) struct Unit {
     pub(super) arguments: Vec<String>,
     /// Parameters of a controller, which may change while it is loaded.
     pub(super) parameters: BTreeMap<String, String>,
+    /// The interfaces that an edge router joins.
+    pub(super) ends: Option<[String; 2]>,
     /// Where relative paths begin.
     pub(super) folder: PathBuf,
 }
 
 impl Unit {
-    /// The whole command line.
-    pub(super) fn command_line(&self) -> Vec<String> {
+    /// The whole command line of a service that has this folder.
+    pub(super) fn command_line(&self, folder: &Path) -> Vec<String> {
         let sets = self.parameters.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
-        self.arguments.iter().cloned().chain(sets).collect()
+        let mut words: Vec<String> = self.arguments.iter().cloned().chain(sets).collect();
+        if self.arguments[0] == NEAR_SOURCE_UNIT {
+            let metrics = near_source_metrics(folder).display().to_string();
+            words.extend(["--metrics".to_owned(), metrics, "--every".to_owned(), "1".to_owned()]);
+        }
+        words
     }
 }
 
@@ -90,8 +96,8 @@ const ASIDE: &str = "For more information, try '--help'.";
 pub(super) const NEAR_SOURCE_UNIT: &str = "near-source";
 
 /// Where the near-source loop's metrics are written.
-pub(super) fn near_source_metrics() -> PathBuf {
-    Path::new(FOLDER).join("near-source.prom")
+pub(super) fn near_source_metrics(folder: &Path) -> PathBuf {
+    folder.join("near-source.prom")
 }
 
 impl Config {
@@ -106,7 +112,8 @@ impl Config {
             return Err(cannot("this is no file of at most 1 MiB".to_owned()));
         }
         let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
-        let folder = fs::canonicalize(path).ok().and_then(|path| path.parent().map(Path::to_owned));
+        // Not of what a link leads to: where a folder of files is replaced by another, the path stays.
+        let folder = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned));
         Config::parse(&text, &path.display().to_string(), folder.as_deref().unwrap_or(Path::new("/")))
     }
 
@@ -118,37 +125,39 @@ impl Config {
         for (name, table) in &document.controller {
             let heading = format!("[controller.{name}]");
             let unit = reading.unit(&CONTROLLER, &heading, table, &[name, "--foreground"], &[])?;
-            reading.check_parameters(&heading, reading.line(table), name, &unit.parameters)?;
+            reading.check_parameters(&heading, reading.line(table.span().start), name, &unit.parameters)?;
             units.insert(format!("controller.{name}"), unit);
         }
         if let Some(table) = &document.near_source {
-            let metrics = near_source_metrics().display().to_string();
-            let given = ["--metrics", &metrics, "--every", "1"];
-            units.insert(NEAR_SOURCE_UNIT.to_owned(), reading.unit(&NEAR_SOURCE, "[near-source]", table, &given, &[])?);
+            let unit = reading.unit(&NEAR_SOURCE, "[near-source]", table, &[], &[])?;
+            units.insert(NEAR_SOURCE_UNIT.to_owned(), unit);
         }
         for (name, table) in &document.bridge {
             let unit = reading.unit(&BRIDGE, &format!("[bridge.{name}]"), table, &[], &[("name", name)])?;
             units.insert(format!("bridge.{name}"), unit);
         }
-        for (at, route) in document.route.iter().enumerate() {
-            reading.check(ROUTE, &route.given(), "[[route]]", None)?;
-            if document.route[..at].iter().any(|other| other.is_to_what(route)) {
-                let sentence = format!("{file}: [[route]] is there twice for {}", route.prefix());
-                return Err(Failure::input(sentence).help("a prefix uses one controller"));
+        let mut routes: Vec<Route> = vec![];
+        for route in document.route {
+            let line = reading.line(route.span().start);
+            let route = route.into_inner();
+            reading.check(ROUTE, &route.given(), "[[route]]", line)?;
+            if routes.iter().any(|other| other.is_to_what(&route)) {
+                let sentence = format!("there is another for {}", route.prefix());
+                return Err(reading.cannot("[[route]]", line, &sentence, Some("a prefix uses one controller")));
             }
+            routes.push(route);
         }
-        Ok(Config { log: document.log, metrics: document.metrics, units, routes: document.route })
+        Ok(Config { log: document.log, metrics: document.metrics, units, routes })
     }
 
     /// What would be run, a command on a line.
     pub(super) fn described(&self) -> String {
-        let quoted = |words: Vec<String>| {
-            let words: Vec<String> =
-                words.into_iter().map(|word| if word.contains(' ') { format!("'{word}'") } else { word }).collect();
-            format!("narrowsd {}\n", words.join(" "))
+        let line = |words: Vec<String>| {
+            let quoted = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
+            format!("narrowsd {}\n", words.into_iter().map(quoted).collect::<Vec<_>>().join(" "))
         };
-        let units = self.units.values().map(|unit| quoted(unit.command_line()));
-        let routes = self.routes.iter().map(|route| quoted(route.to_add()));
+        let units = self.units.values().map(|unit| line(unit.command_line(Path::new("FOLDER"))));
+        let routes = self.routes.iter().map(|route| line(route.to_add().into_iter().map(str::to_owned).collect()));
         let metrics = self.metrics.map(|address| format!("metrics at http://{address}/metrics\n"));
         units.chain(routes).chain(metrics).collect()
     }
@@ -171,7 +180,7 @@ impl Reading<'_> {
         given: &[&str],
         usual: &[(&str, &str)],
     ) -> Result<Unit, Failure> {
-        let line = self.line(table);
+        let line = self.line(table.span().start);
         let options = options(kind.command);
         let mut arguments: Vec<String> = kind.command.iter().chain(given).map(|&word| word.to_owned()).collect();
         for (key, value) in usual.iter().filter(|(key, _)| !table.get_ref().contains_key(*key)) {
@@ -179,11 +188,12 @@ impl Reading<'_> {
         }
         let mut parameters = BTreeMap::new();
         for (key, value) in table.get_ref() {
-            let names = options.iter().map(String::as_str).filter(|name| !kind.own.contains(name));
+            let names = options.iter().map(|(name, _)| name.as_str()).filter(|name| !kind.own.contains(name));
             if !names.clone().any(|name| name == key) {
                 let problem = Problem::unknown_name("key", key, names);
                 return Err(self.cannot(heading, line, &problem.to_string(), problem.help()));
             }
+            let takes_value = options.iter().any(|(name, takes_value)| name == key && *takes_value);
             match value {
                 Value::Table(table) if kind.parameters == Some(key) => {
                     for (key, value) in table {
@@ -191,41 +201,56 @@ impl Reading<'_> {
                         parameters.insert(key.clone(), value);
                     }
                 }
-                Value::Boolean(true) => arguments.push(format!("--{key}")),
-                Value::Boolean(false) => {}
+                _ if kind.parameters == Some(key) => {
+                    let sentence = format!("{key} is a table, as {{ t = \"2ms\" }}");
+                    return Err(self.cannot(heading, line, &sentence, None));
+                }
+                Value::Boolean(yes) if !takes_value => arguments.extend(yes.then(|| format!("--{key}"))),
+                _ if !takes_value => {
+                    return Err(self.cannot(heading, line, &format!("{key} is true or false"), None));
+                }
+                Value::Boolean(_) => {
+                    return Err(self.cannot(heading, line, &format!("{key} is a text or a number"), None));
+                }
                 value => arguments.extend([format!("--{key}"), self.scalar(heading, line, key, value)?]),
             }
         }
-        let unit = Unit { arguments, parameters, folder: self.folder.to_owned() };
-        let words = unit.command_line();
+        let text = |key: &str| Some(table.get_ref().get(key)?.as_str()?.to_owned());
+        let ends = text("inside").zip(text("outside")).map(|(inside, outside)| [inside, outside]);
+        let unit = Unit { arguments, parameters, ends, folder: self.folder.to_owned() };
+        let words = unit.command_line(Path::new(""));
         let rest: Vec<&str> = words.iter().skip(kind.command.len()).map(String::as_str).collect();
         self.check(kind.command, &rest, heading, line)?;
         Ok(unit)
     }
 
-    /// Where an entry begins.
-    #[allow(clippy::unnecessary_wraps, reason = "routes have none")]
-    fn line(&self, table: &Spanned<Table>) -> Option<usize> {
-        Some(1 + self.text[..table.span().start].matches('\n').count())
+    /// Of a place in the file.
+    fn line(&self, at: usize) -> usize {
+        1 + self.text[..at].matches('\n').count()
     }
 
     /// Whether there is such a controller, and it takes these parameters.
     fn check_parameters(
         &self,
         heading: &str,
-        line: Option<usize>,
+        line: usize,
         name: &str,
         parameters: &BTreeMap<String, String>,
     ) -> Result<(), Failure> {
         let names = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name);
-        let found = controllers::find(name).map_err(|_| Problem::unknown_name("controller", name, names));
-        let checked = found.and_then(|controller| {
-            parameters.iter().try_for_each(|(key, value)| parameter_value(controller.spec, key, value).map(|_| ()))
-        });
-        checked.map_err(|problem| self.cannot(heading, line, &problem.to_string(), problem.help()))
+        let wrong = |problem: Problem| self.cannot(heading, line, &problem.to_string(), problem.help());
+        let refused =
+            |error: narrows_kernel::Error| self.cannot(heading, line, &error.to_string(), error.help().as_deref());
+        let found = controllers::find(name).map_err(|_| wrong(Problem::unknown_name("controller", name, names)))?;
+        let mut settings = Settings::defaults(found);
+        for (key, value) in parameters {
+            let value = parameter_value(found.spec, key, value).map_err(wrong)?;
+            settings.set(key, value).map_err(refused)?;
+        }
+        settings.check().map_err(refused)
     }
 
-    fn scalar(&self, heading: &str, line: Option<usize>, key: &str, value: &Value) -> Result<String, Failure> {
+    fn scalar(&self, heading: &str, line: usize, key: &str, value: &Value) -> Result<String, Failure> {
         match value {
             Value::String(text) => Ok(text.clone()),
             Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Ok(value.to_string()),
@@ -237,7 +262,7 @@ impl Reading<'_> {
     }
 
     /// Whether the command line takes this.
-    fn check(&self, command: &[&str], words: &[&str], heading: &str, line: Option<usize>) -> Result<(), Failure> {
+    fn check(&self, command: &[&str], words: &[&str], heading: &str, line: usize) -> Result<(), Failure> {
         let Err(error) = crate::Arguments::try_parse_from([&["narrowsd"], command, words].concat()) else {
             return Ok(());
         };
@@ -249,23 +274,20 @@ impl Reading<'_> {
         Err(self.cannot(heading, line, sentence, Some(&help)))
     }
 
-    fn cannot(&self, heading: &str, line: Option<usize>, sentence: &str, help: Option<&str>) -> Failure {
-        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
-        Failure::input(format!("{}{place}: {heading}: {sentence}", self.file)).help(help.unwrap_or(EXAMPLE))
+    fn cannot(&self, heading: &str, line: usize, sentence: &str, help: Option<&str>) -> Failure {
+        Failure::input(format!("{}:{line}: {heading}: {sentence}", self.file)).help(help.unwrap_or(EXAMPLE))
     }
 }
 
-/// The long options of a command.
-fn options(command: &[&str]) -> Vec<String> {
+/// The long options of a command, and whether they take a value.
+fn options(command: &[&str]) -> Vec<(String, bool)> {
     let mut found = crate::Arguments::command();
     for name in command {
         found = found.find_subcommand(name).cloned().unwrap_or(found);
     }
-    found
-        .get_arguments()
-        .filter_map(|argument| argument.get_long().map(str::to_owned))
-        .filter(|name| name != "help")
-        .collect()
+    let known =
+        found.get_arguments().filter_map(|one| Some((one.get_long()?.to_owned(), one.get_action().takes_values())));
+    known.filter(|(name, _)| name != "help").collect()
 }
 
 /// The default of a controller's parameter, as one writes it.
@@ -335,6 +357,10 @@ controller = "gemini"
             "\n[controller.gemini]\nst = { t = \"2ms\" }",
             "\n[controller.gemini]\nforeground = true",
             "\n[controller.gemini]\nset = { t = [1] }",
+            "\n[controller.gemini]\nset = \"t=2ms\"",
+            "\n[controller.gemini]\nfallback = false",
+            "\n[controller.gemini]\ndefault = \"yes\"",
+            "\n[controller.vegas]\nset = { alpha = \"8pkt\", beta = \"4pkt\" }",
             "[bridge.paris]\ninside = \"eth1\"",
             "[near-source]\nsenders = \"a\"\nline-rate = \"fast\"",
             "[[route]]\nprefix = \"10.2.0.0/40\"\ncontroller = \"gemini\"",

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::States;
-use super::config::near_source_metrics;
+use super::config::{NEAR_SOURCE_UNIT, near_source_metrics};
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics};
 use crate::{bridge, cc};
@@ -22,10 +23,14 @@ const MAX_HEAD: usize = 8_192;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Answers at a time: one more is refused.
 const MOST: usize = 8;
+/// What was told is told again for so long: who asks often costs no more.
+const FRESH: Duration = Duration::from_secs(1);
 
 const WORKS: Metric = Metric("narrows_unit_up", "gauge", "Whether the unit's process works.");
 const RESTARTS: Metric =
     Metric("narrows_unit_restarts_total", "counter", "How often the unit was started again, by itself or by a reload.");
+
+const COMPLETE: Metric = Metric("narrows_metrics_complete", "gauge", "Whether the state of this part could be read.");
 
 /// What is told of a unit.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +51,7 @@ pub(super) struct Server {
 impl Server {
     /// # Errors
     /// Code 2 where the address cannot be had.
-    pub(super) fn start(address: SocketAddr, states: States) -> Result<Server, Failure> {
+    pub(super) fn start(address: SocketAddr, states: States, folder: PathBuf) -> Result<Server, Failure> {
         let cannot = |error: io::Error| {
             Failure::input(format!("metrics cannot be told at {address}: {error}"))
                 .help("name an address of this host and a free port")
@@ -55,22 +60,23 @@ impl Server {
         let bound = listener.local_addr().map_err(cannot)?;
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
+        let told_text = Arc::new(Told { states, folder, last: Mutex::default() });
         let thread = thread::spawn(move || {
-            let busy = Arc::new(AtomicUsize::new(0));
+            let busy = Arc::new(());
             for stream in listener.incoming() {
                 if told.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                if busy.fetch_add(1, Ordering::Relaxed) >= MOST {
-                    busy.fetch_sub(1, Ordering::Relaxed);
+                // Each answer holds a copy, however it ends.
+                if Arc::strong_count(&busy) > MOST {
                     continue;
                 }
-                let (states, busy) = (Arc::clone(&states), Arc::clone(&busy));
+                let (told_text, busy) = (Arc::clone(&told_text), Arc::clone(&busy));
                 thread::spawn(move || {
                     // Who asked may be gone.
-                    let _ = answer(stream, &states);
-                    busy.fetch_sub(1, Ordering::Relaxed);
+                    let _ = answer(stream, &told_text);
+                    drop(busy);
                 });
             }
         });
@@ -95,14 +101,54 @@ impl Drop for Server {
     }
 }
 
-fn answer(mut stream: TcpStream, states: &States) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (status, body) = match path(&mut stream)? {
-        Some(path) if path == "/metrics" => match text(states) {
-            Ok(text) => ("200 OK", text),
-            Err(failure) => ("500 Internal Server Error", format!("{failure}\n")),
-        },
+/// What is told, and was told last.
+struct Told {
+    states: States,
+    folder: PathBuf,
+    last: Mutex<Option<(Instant, String)>>,
+}
+
+impl Told {
+    fn text(&self) -> String {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((at, text)) if at.elapsed() < FRESH => text.clone(),
+            _ => {
+                let text = self.read();
+                *last = Some((Instant::now(), text.clone()));
+                text
+            }
+        }
+    }
+
+    /// Each part by itself: what cannot be read hides no other.
+    fn read(&self) -> String {
+        let mut metrics = Metrics::default();
+        let units: BTreeMap<_, _> = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let near_source_works = units.get(NEAR_SOURCE_UNIT).is_some_and(|state| state.works);
+        for (name, state) in units {
+            let labels = [("unit", name)];
+            metrics.add(&WORKS, &labels, if state.works { 1.0 } else { 0.0 });
+            #[allow(clippy::cast_precision_loss, reason = "counts stay below 2⁵³")]
+            metrics.add(&RESTARTS, &labels, state.restarts as f64);
+        }
+        let mut rest = String::new();
+        for (part, read) in [("controllers", cc::metrics()), ("bridges", bridge::metrics())] {
+            metrics.add(&COMPLETE, &[("part", part.to_owned())], if read.is_ok() { 1.0 } else { 0.0 });
+            rest += &read.unwrap_or_default();
+        }
+        if near_source_works {
+            // The loop writes its own, every second.
+            rest += &fs::read_to_string(near_source_metrics(&self.folder)).unwrap_or_default();
+        }
+        metrics.text() + &rest
+    }
+}
+
+fn answer(mut stream: TcpStream, told: &Told) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let (status, body) = match path(&mut stream, until)? {
+        Some(path) if path == "/metrics" => ("200 OK", told.text()),
         Some(_) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
         None => ("400 Bad Request", "GET /metrics\n".to_owned()),
     };
@@ -110,19 +156,32 @@ fn answer(mut stream: TcpStream, states: &States) -> io::Result<()> {
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
+    stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())?;
     stream.shutdown(Shutdown::Write)?;
     // What is unread when it is closed would undo the answer.
-    io::copy(&mut stream.take(MAX_HEAD as u64 * 8), &mut io::sink()).map(|_| ())
+    let mut piece = [0; 1_024];
+    while read_until(&mut stream, until, &mut piece)? > 0 {}
+    Ok(())
+}
+
+/// Reads what there is; nothing once it is too late.
+fn read_until(stream: &mut TcpStream, until: Instant, piece: &mut [u8]) -> io::Result<usize> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(0);
+    }
+    stream.set_read_timeout(Some(left))?;
+    stream.read(piece)
 }
 
 /// What is asked for; `None` where that is not HTTP's GET.
-fn path(stream: &mut TcpStream) -> io::Result<Option<String>> {
+fn path(stream: &mut TcpStream, until: Instant) -> io::Result<Option<String>> {
     let mut head = vec![];
     let mut piece = [0; 1_024];
     loop {
-        let count = stream.read(&mut piece)?;
+        let count = read_until(stream, until, &mut piece)?;
         head.extend_from_slice(&piece[..count]);
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut request = httparse::Request::new(&mut headers);
@@ -135,20 +194,6 @@ fn path(stream: &mut TcpStream) -> io::Result<Option<String>> {
             _ => return Ok(None),
         }
     }
-}
-
-fn text(states: &States) -> Result<String, Failure> {
-    let mut metrics = Metrics::default();
-    let units: BTreeMap<_, _> = states.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for (name, state) in units {
-        let labels = [("unit", name)];
-        metrics.add(&WORKS, &labels, if state.works { 1.0 } else { 0.0 });
-        #[allow(clippy::cast_precision_loss, reason = "counts stay below 2⁵³")]
-        metrics.add(&RESTARTS, &labels, state.restarts as f64);
-    }
-    // The near-source loop writes its own, every second.
-    let near_source = fs::read_to_string(near_source_metrics()).unwrap_or_default();
-    Ok(metrics.text() + &cc::metrics()? + &bridge::metrics()? + &near_source)
 }
 
 #[cfg(test)]
@@ -165,9 +210,9 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_refused_and_the_port_is_given_back() {
-        let server = Server::start("127.0.0.1:0".parse().unwrap(), States::default()).unwrap();
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), States::default(), PathBuf::new()).unwrap();
         let address = server.bound;
-        let first_line = |request| ask(address, request).lines().next().unwrap().to_owned();
+        let first_line = |request: &str| ask(address, request).lines().next().unwrap().to_owned();
         assert_eq!(first_line("GET / HTTP/1.1\r\nHost: here\r\n\r\n"), "HTTP/1.1 404 Not Found");
         assert_eq!(first_line("POST /metrics HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 Bad Request");
         assert_eq!(first_line("\x16\x03\x01 no HTTP\r\n\r\n"), "HTTP/1.1 400 Bad Request");
@@ -175,6 +220,14 @@ mod tests {
             first_line(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(2 * MAX_HEAD))),
             "HTTP/1.1 400 Bad Request"
         );
+        // Who says nothing, or little at a time, is in nobody's way, and is let go.
+        let mut silent: Vec<TcpStream> = (0..MOST / 2).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let begin = Instant::now();
+        assert_eq!(first_line("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
+        while silent[0].write_all(b"G").is_ok() && begin.elapsed() < 3 * PATIENCE {
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(begin.elapsed() < 2 * PATIENCE);
         drop(server);
         TcpListener::bind(address).expect("nobody has the port any more");
     }

@@ -16,26 +16,30 @@ mod routes;
 mod unit;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
-use crate::service;
+use crate::{lock, namespaces, service};
 use config::Config;
 use log::{Level, Log};
 use metrics::Server;
 use routes::Routes;
-use unit::{Event, Running};
+use unit::{Event, Hub, Running};
 
 /// Looks at signals, routes and units that wait to be started again.
 const LOOK: Duration = Duration::from_millis(100);
 /// Units have so long to end in order.
 const END: Duration = Duration::from_secs(10);
+/// An address that cannot be had now may come.
+const PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -53,33 +57,38 @@ type States = Arc<Mutex<BTreeMap<String, metrics::UnitState>>>;
 /// Performs the command.
 ///
 /// # Errors
-/// Code 2 where the file cannot be used or the address of metrics cannot be had.
+/// Code 2 where the file cannot be used, 1 where another service runs in this network namespace.
 pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     let config = Config::read(&arguments.config)?;
     if arguments.check {
         print!("{}", config.described());
         return Ok(());
     }
-    let (send, events) = mpsc::channel();
     let asked = Asked::default();
     for (signal, what) in [(SIGINT, &asked.stop), (SIGTERM, &asked.stop), (SIGHUP, &asked.reload)] {
         signal_hook::flag::register(signal, Arc::clone(what)).map_err(Failure::failed)?;
     }
-    let states = States::default();
-    let server = config.metrics.map(|address| Server::start(address, Arc::clone(&states))).transpose()?;
-    let log = Log::new(config.log);
+    let folder = Path::new(lock::FOLDER).join(format!("serve-{}", namespaces::own().unwrap_or_default()));
+    let Some(_lock) = lock::try_take(&folder.with_extension("lock"))? else {
+        let help = "`systemctl reload narrowsd` has it read its file anew; --check only checks the file";
+        return Err(Failure::failed("another `narrowsd serve` runs in this network namespace").help(help));
+    };
+    unit::own_folder(&folder).map_err(|error| lock::unusable(&folder, &error))?;
+    let (events, heard) = mpsc::channel();
     let mut service = Service {
         path: arguments.config.clone(),
-        log,
         units: BTreeMap::new(),
         routes: Routes::default(),
-        states,
-        send,
-        server,
+        states: States::default(),
+        hub: Hub { events, log: Log::new(config.log), folder: folder.clone(), processes: 0 },
+        server: None,
+        wanted: None,
+        again: None,
     };
     service.follow(config);
-    service.run(&events, &asked);
+    service.run(&heard, &asked);
     service.end();
+    let _ = fs::remove_dir_all(&folder);
     Ok(())
 }
 
@@ -93,12 +102,14 @@ struct Asked {
 /// What runs now.
 struct Service {
     path: PathBuf,
-    log: Log,
     units: BTreeMap<String, Running>,
     routes: Routes,
     states: States,
-    send: Sender<Event>,
+    hub: Hub,
     server: Option<Server>,
+    /// Where metrics are to be told, and when that is tried again.
+    wanted: Option<SocketAddr>,
+    again: Option<Instant>,
 }
 
 impl Service {
@@ -109,30 +120,38 @@ impl Service {
             if asked.reload.swap(false, Ordering::Relaxed) {
                 self.reload();
             }
-            match events.recv_timeout(LOOK) {
-                Ok(Event::Ready(name, number)) => {
-                    if let Some(unit) = self.units.get_mut(&name).filter(|unit| unit.number() == number) {
-                        unit.ready();
-                    }
-                }
-                Ok(Event::Ended(name, number, status)) => {
-                    if let Some(unit) = self.units.get_mut(&name).filter(|unit| unit.number() == number) {
-                        unit.ended(status, &self.log);
-                    }
-                }
-                Err(_) => {} // nothing has happened
+            let mut event = events.recv_timeout(LOOK).ok();
+            while let Some(one) = event.take() {
+                self.hear(one);
+                event = events.try_recv().ok();
             }
-            let now = Instant::now();
             for unit in self.units.values_mut() {
-                unit.start_if_due(now, &self.send, &self.log);
+                unit.start_if_due(&mut self.hub);
             }
-            self.routes.add_where_possible(&self.log);
+            self.routes.add_where_possible(&self.hub.log);
+            self.listen();
             self.publish();
             if !is_ready && self.units.values().all(Running::is_settled) && self.routes.are_settled() {
                 is_ready = true;
-                self.log.write(None, Level::Info, "ready");
+                self.hub.log.write(None, Level::Info, "ready");
                 if let Err(error) = service::ready() {
-                    self.log.write(None, Level::Warning, &format!("the service manager was not told: {error}"));
+                    let sentence = format!("the service manager was not told: {error}");
+                    self.hub.log.write(None, Level::Warning, &sentence);
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Ready(name, number) => {
+                if let Some(unit) = self.units.get_mut(&name) {
+                    unit.ready(number);
+                }
+            }
+            Event::Ended(name, number, status) => {
+                if let Some(unit) = self.units.get_mut(&name) {
+                    unit.ended(number, status, &self.hub.log);
                 }
             }
         }
@@ -143,61 +162,83 @@ impl Service {
         *self.states.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = states;
     }
 
-    /// The file has changed: what it says is done, or, if it cannot be used, nothing.
-    fn reload(&mut self) {
-        match Config::read(&self.path) {
-            Ok(config) => {
-                self.log.set(config.log);
-                self.log.write(None, Level::Info, "the configuration is read anew");
-                let listens = self.server.as_ref().map(Server::address);
-                if listens != config.metrics {
-                    // The old address first: the new one may be the same port on all addresses.
-                    self.server = None;
-                    match config.metrics.map(|address| Server::start(address, Arc::clone(&self.states))).transpose() {
-                        Ok(server) => self.server = server,
-                        Err(failure) => self.log.write(None, Level::Error, &failure.to_string()),
-                    }
-                }
-                self.follow(config);
-            }
+    /// Tells metrics where they are wanted; the address of before is kept until that can be had.
+    fn listen(&mut self) {
+        let Some(wanted) = self.wanted else {
+            self.server = None;
+            return;
+        };
+        let listens = self.server.as_ref().map(Server::address);
+        if listens == Some(wanted) || self.again.is_some_and(|again| again > Instant::now()) {
+            return;
+        }
+        // One port on one address and on all of them cannot be had at the same time.
+        if listens.is_some_and(|listens| listens.port() == wanted.port()) {
+            self.server = None;
+        }
+        match Server::start(wanted, Arc::clone(&self.states), self.hub.folder.clone()) {
+            Ok(server) => (self.server, self.again) = (Some(server), None),
             Err(failure) => {
-                let sentence = format!("{failure}\nnothing was changed");
-                self.log.write(None, Level::Error, &sentence);
+                if self.again.replace(Instant::now() + PAUSE).is_none() {
+                    let sentence = format!("{failure}; it is tried again");
+                    self.hub.log.write(None, Level::Warning, &sentence);
+                }
             }
         }
     }
 
-    /// Makes what runs into what the file says. What is as before goes on.
-    fn follow(&mut self, config: Config) {
-        self.routes.remove_all_but(&config.routes, &self.log);
-        let gone: Vec<String> = self.units.keys().filter(|name| !config.units.contains_key(*name)).cloned().collect();
-        for name in gone {
-            if let Some(unit) = self.units.remove(&name) {
-                self.log.write(Some(&name), Level::Info, "is no longer in the file");
-                unit.end(END);
+    /// The file has changed: what it says is done, or, if it cannot be used, nothing.
+    fn reload(&mut self) {
+        match Config::read(&self.path) {
+            Ok(config) => {
+                self.hub.log.set(config.log);
+                self.hub.log.write(None, Level::Info, "the configuration is read anew");
+                self.follow(config);
             }
+            Err(failure) => self.hub.log.write(None, Level::Error, &format!("{failure}\nnothing was changed")),
         }
-        for (name, wanted) in config.units {
+    }
+
+    /// Makes what runs into what the file says. What is as before goes on.
+    fn follow(&mut self, mut config: Config) {
+        (self.wanted, self.again) = (config.metrics, None);
+        self.routes.remove_all_but(&config.routes, &self.hub.log);
+        let ends =
+            |name: &String, unit: &Running| config.units.get(name).is_none_or(|wanted| unit.must_end_for(wanted));
+        let end: Vec<String> =
+            self.units.iter().filter(|(name, unit)| ends(name, unit)).map(|(name, _)| name.clone()).collect();
+        let ended = |units: &mut BTreeMap<String, Running>| {
+            for name in &end {
+                units[name].terminate();
+            }
+            let until = Instant::now() + END;
+            units.iter_mut().filter(|(name, _)| end.contains(name)).for_each(|(_, unit)| unit.wait(until));
+        };
+        ended(&mut self.units);
+        self.units.retain(|name, _| {
+            let stays = config.units.contains_key(name);
+            if !stays {
+                self.hub.log.write(Some(name), Level::Info, "is no longer in the file");
+            }
+            stays
+        });
+        for (name, wanted) in std::mem::take(&mut config.units) {
             match self.units.get_mut(&name) {
-                Some(unit) => unit.become_(wanted, END, &self.log),
+                Some(unit) => unit.become_(wanted, &self.hub.log),
                 None => {
                     self.units.insert(name.clone(), Running::new(name, wanted));
                 }
             }
         }
-        self.routes.want(config.routes);
+        self.routes.want(config.routes, &self.hub.log);
     }
 
     /// Ends all units in order; the routes first, which name controllers.
     fn end(mut self) {
-        self.routes.remove_all_but(&[], &self.log);
-        for unit in self.units.values() {
-            unit.terminate();
-        }
+        self.routes.remove_all_but(&[], &self.hub.log);
+        self.units.values().for_each(Running::terminate);
         let until = Instant::now() + END;
-        for unit in std::mem::take(&mut self.units).into_values() {
-            unit.end(until.saturating_duration_since(Instant::now()));
-        }
-        self.log.write(None, Level::Info, "ended");
+        self.units.values_mut().for_each(|unit| unit.wait(until));
+        self.hub.log.write(None, Level::Info, "ended");
     }
 }

@@ -1,12 +1,13 @@
 //! Prefixes that use a controller: added once it is available, removed before it goes.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use narrows_kernel::controllers;
 use narrows_kernel::registered::is_registered;
 use serde::Deserialize;
 
-use super::log::Log;
+use super::log::{Level, Log};
 use super::unit;
 
 /// An entry of the file: the options of `narrowsd cc route add`.
@@ -38,18 +39,18 @@ impl Route {
         words
     }
 
-    pub(super) fn to_add(&self) -> Vec<String> {
-        ["cc", "route", "add"].into_iter().chain(self.given()).map(str::to_owned).collect()
+    pub(super) fn to_add(&self) -> Vec<&str> {
+        ["cc", "route", "add"].into_iter().chain(self.given()).collect()
     }
 
-    fn to_remove(&self) -> Vec<String> {
+    fn to_remove(&self) -> Vec<&str> {
         let words = ["cc", "route", "remove", self.prefix.as_str()];
-        words.into_iter().chain(self.table.iter().flat_map(|table| ["--table", table])).map(str::to_owned).collect()
+        words.into_iter().chain(self.table.iter().flat_map(|table| ["--table", table])).collect()
     }
 
-    /// Whether the kernel would take it now.
-    fn is_possible(&self) -> bool {
-        is_registered(controllers::find(&self.controller).map_or(&self.controller, |known| known.registered))
+    /// Whether there is something to wait for: ours are loaded by somebody. Of the kernel's own `add` says whether there are such.
+    fn waits(&self) -> bool {
+        controllers::find(&self.controller).is_ok_and(|known| !is_registered(known.registered))
     }
 }
 
@@ -58,21 +59,34 @@ impl Route {
 pub(super) struct Routes {
     wanted: Vec<Route>,
     added: BTreeSet<Route>,
-    /// Refused once, and not tried again before the file is read anew.
+    /// Refused for a reason that lasts until the file is read anew.
     refused: BTreeSet<Route>,
+    /// When those that were refused otherwise are tried again, and what was said then.
+    again: Option<Instant>,
+    said: BTreeSet<String>,
 }
 
 const NAME: &str = "route";
+/// A way to the prefix may come later.
+const PAUSE: Duration = Duration::from_secs(5);
 
 impl Routes {
-    pub(super) fn want(&mut self, routes: Vec<Route>) {
+    /// All are added, also those that were: what another has changed meanwhile is so again.
+    pub(super) fn want(&mut self, routes: Vec<Route>, log: &Log) {
         self.wanted = routes;
+        self.added.clear();
         self.refused.clear();
+        self.again = None;
+        self.said.clear();
+        for route in self.wanted.iter().filter(|route| route.waits()) {
+            let text = format!("{} waits until {} is loaded", route.prefix, route.controller);
+            log.write(Some(NAME), Level::Info, &text);
+        }
     }
 
-    /// Whether nothing more is to be expected but what waits for its controller.
+    /// Whether each was tried that can be.
     pub(super) fn are_settled(&self) -> bool {
-        self.wanted.iter().all(|route| self.is_done(route) || !route.is_possible())
+        self.again.is_some() || self.wanted.iter().all(|route| self.is_done(route) || route.waits())
     }
 
     fn is_done(&self, route: &Route) -> bool {
@@ -81,11 +95,26 @@ impl Routes {
 
     /// Adds those whose controller has come.
     pub(super) fn add_where_possible(&mut self, log: &Log) {
+        if self.again.is_some_and(|at| at > Instant::now()) {
+            return;
+        }
+        self.again = None;
         let due: Vec<Route> =
-            self.wanted.iter().filter(|route| !self.is_done(route) && route.is_possible()).cloned().collect();
+            self.wanted.iter().filter(|route| !self.is_done(route) && !route.waits()).cloned().collect();
         for route in due {
-            let to = if unit::run(NAME, &route.to_add(), log) { &mut self.added } else { &mut self.refused };
-            to.insert(route);
+            let (code, said) = unit::run_quietly(&route.to_add());
+            // The same is said once, not every few seconds.
+            if code == Some(0) || self.said.insert(said.clone()) {
+                said.lines().for_each(|line| log.write_of_unit(NAME, line));
+            }
+            match code {
+                Some(0) => self.added.insert(route),
+                Some(1) | None => {
+                    self.again = Some(Instant::now() + PAUSE);
+                    continue;
+                }
+                Some(_) => self.refused.insert(route),
+            };
         }
     }
 

@@ -325,9 +325,10 @@ pub(crate) fn a_key_is_changed_while_it_listens() -> Outcome {
     Ok(())
 }
 
-/// What starts a program with the privileges that the unit has.
-fn with_the_units_privileges(program: &str) -> Command {
-    let unit = include_str!("../../packaging/systemd/narrowsd-near-source.service");
+const UNIT: &str = include_str!("../../packaging/systemd/narrowsd-near-source.service");
+
+/// What starts a program with the privileges that a unit has.
+pub(crate) fn with_the_units_privileges(unit: &str, program: &str) -> Command {
     let allowed =
         unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("the unit names them");
     let kept = allowed.split(' ').map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase()));
@@ -337,13 +338,13 @@ fn with_the_units_privileges(program: &str) -> Command {
 }
 
 pub(crate) fn with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has() -> Outcome {
-    if !with_the_units_privileges("true").output().is_ok_and(|output| output.status.success()) {
+    if !with_the_units_privileges(UNIT, "true").output().is_ok_and(|output| output.status.success()) {
         return Err("needs `setpriv` of util-linux".to_owned());
     }
     let bound = fs::read_to_string("/proc/sys/net/core/rmem_max").expect("a number");
     let shared = Shared::new();
     let finder = Connections::load().expect("as root");
-    let listening = shared.started(with_the_units_privileges(NARROWSD), "standard");
+    let listening = shared.started(with_the_units_privileges(UNIT, NARROWSD), "standard");
     let (sender, receiver, connection) = held_flight(&shared, &finder);
     shared.switch().send(&genuine(&connection).seal(&Key::new(KEY))).expect("next door");
     let rate = || most_rate(&fd(&sender)).expect("it is open");

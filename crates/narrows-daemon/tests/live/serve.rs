@@ -12,11 +12,13 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::ends::{Process, signal};
-use crate::shell::{NARROWSD, good, nothing_is_left, status};
+use crate::near_source::with_the_units_privileges;
+use crate::shell::{NARROWSD, good, nothing_is_left, refused, status};
 use crate::world::{World, ip, within};
 
 /// In the tests' own `/run`.
 const FILE: &str = "/run/narrowsd.toml";
+const UNIT: &str = include_str!("../../packaging/systemd/narrowsd.service");
 const LOG: &str = "/run/narrowsd.log";
 const METRICS: &str = "127.0.0.1:9936";
 const WHOLE: &str = r#"
@@ -36,7 +38,7 @@ fn begun(namespace: &str) -> Process {
     manager.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
     let log = fs::File::create(LOG).expect("a file of our own");
     let child = within(namespace, || {
-        let mut command = Command::new(NARROWSD);
+        let mut command = with_the_units_privileges(UNIT, NARROWSD);
         command.args(["serve", "--config", FILE]).env("NOTIFY_SOCKET", "/run/manager").stdin(Stdio::null()).stderr(log);
         command.spawn().expect("it runs")
     });
@@ -54,14 +56,18 @@ fn logged() -> String {
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
-        assert!(begin.elapsed() < Duration::from_secs(5), "{what}\n{}", logged());
+        assert!(begin.elapsed() < Duration::from_secs(15), "{what}\n{}", logged());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 fn metrics(namespace: &str) -> String {
+    metrics_at(namespace, METRICS)
+}
+
+fn metrics_at(namespace: &str, address: &str) -> String {
     within(namespace, || {
-        let mut stream = TcpStream::connect(METRICS).expect("it listens");
+        let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
@@ -94,6 +100,8 @@ pub(crate) fn a_file_is_served_reloaded_and_undone() -> Outcome {
     assert_eq!(status("vegas")["parameters"]["alpha"], json!("3pkt"), "{}", logged());
     until("the route", || route(name).contains("congctl narrows_vegas"));
     for line in [
+        "narrows_metrics_complete{part=\"controllers\"} 1",
+        "narrows_metrics_complete{part=\"bridges\"} 1",
         "narrows_unit_up{unit=\"controller.vegas\"} 1",
         "narrows_loaded{controller=\"vegas\"} 1",
         "narrows_loaded{controller=\"dctcp\"} 0",
@@ -104,6 +112,9 @@ pub(crate) fn a_file_is_served_reloaded_and_undone() -> Outcome {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert!(line["time"].is_string() && line["level"] == "info", "{line}");
     }
+
+    let said = within(name, || refused(&format!("serve --config {FILE}"), 1));
+    assert!(said.contains("another `narrowsd serve` runs in this network namespace"), "{said}");
 
     // A parameter, in the process that holds it; a controller more, another less, and no route.
     let before = holder("vegas");
@@ -152,6 +163,60 @@ pub(crate) fn a_killed_service_leaves_nothing() -> Outcome {
     assert!(service.0.wait().expect("it ends").success());
     assert_eq!(route(name), "");
     assert_eq!(within(name, || good("cc route list --json")), "[]\n");
+    nothing_is_left("vegas");
+    Ok(())
+}
+
+/// An interface, an address for metrics and a way to a prefix may come later than the service, which works meanwhile.
+pub(crate) fn what_is_not_there_yet_is_waited_for() -> Outcome {
+    let world = World::new();
+    let name = &world.sender;
+    // What a host says to itself goes this way.
+    ip(&format!("-n {name} link set lo up"));
+    let key = "/run/narrowsd.key";
+    fs::write(key, "0123456789abcdef".repeat(4)).expect("a file of our own");
+    fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+    let text = r#"
+metrics = "198.51.100.1:9936"
+[controller.vegas]
+[bridge.paris]
+inside = "absent0"
+outside = "nrw0"
+peer = "frankfurt"
+key = "/run/narrowsd.key"
+rate = "1Gbps"
+[[route]]
+prefix = "203.0.113.0/24"
+controller = "vegas"
+"#;
+    fs::write(FILE, text).expect("a file of our own");
+    let mut service = begun(name);
+    assert_eq!(status("vegas")["loaded"], json!(true));
+    std::thread::sleep(Duration::from_secs(4));
+    let log = logged();
+    assert!(log.matches("there is no interface absent0 here").count() >= 2, "it is tried again\n{log}");
+    assert_eq!(log.matches("no route of the table main leads to 203.0.113.0/24").count(), 1, "it is said once\n{log}");
+    assert!(log.contains("metrics cannot be told at 198.51.100.1:9936"), "{log}");
+    ip(&format!("-n {name} address add 198.51.100.1/32 dev nrw0"));
+    ip(&format!("-n {name} route add default via 192.0.2.2"));
+    let to = |prefix: &str| {
+        let output = Command::new("ip").args(["-n", name, "route", "show", prefix]).output().expect("ip runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    until("the route", || to("203.0.113.0/24").contains("congctl narrows_vegas"));
+    until("metrics", || within(name, || TcpStream::connect("198.51.100.1:9936")).is_ok());
+    let told = metrics_at(name, "198.51.100.1:9936");
+    assert!(told.contains("narrows_unit_up{unit=\"bridge.paris\"} 0"), "{told}");
+    ip(&format!("-n {name} link add absent0 type veth peer name absent1"));
+    ip(&format!("-n {name} link set absent0 up"));
+    ip(&format!("-n {name} link set absent1 up"));
+    until("the edge router", || {
+        metrics_at(name, "198.51.100.1:9936").contains("narrows_unit_up{unit=\"bridge.paris\"} 1")
+    });
+    signal(&service, Signal::TERM);
+    assert!(service.0.wait().expect("it ends").success());
+    within(name, || good("bridge remove --inside absent0 --outside nrw0"));
+    assert_eq!(to("203.0.113.0/24"), "");
     nothing_is_left("vegas");
     Ok(())
 }

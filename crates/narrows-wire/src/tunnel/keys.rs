@@ -93,7 +93,7 @@ pub(super) struct Drawn(XChaCha20Poly1305);
 
 impl Drawn {
     fn new(key: &[u8; LENGTH]) -> Drawn {
-        Drawn(XChaCha20Poly1305::new(&(*key).into()))
+        Drawn(XChaCha20Poly1305::new(key.into()))
     }
 
     pub(super) fn tag(&self, nonce: &[u8; NONCE], said: &[u8]) -> [u8; TAG] {
@@ -138,7 +138,7 @@ pub(super) struct Counted(ChaCha20Poly1305);
 
 impl Counted {
     fn new(key: &[u8; LENGTH]) -> Counted {
-        Counted(ChaCha20Poly1305::new(&(*key).into()))
+        Counted(ChaCha20Poly1305::new(key.into()))
     }
 
     pub(super) fn tag(&self, nonce: &[u8; NUMBERED], said: &[u8]) -> [u8; TAG] {
