@@ -39,7 +39,7 @@ pub(super) struct Hub {
 
 /// What ended by itself is started again after so long, twice as long each time that it has not come to work, and this at most.
 const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// A process that does not say within this time that it works is not waited for.
 const BEGIN: Duration = Duration::from_secs(30);
 /// Commands that change something may wait for each other for so long.
@@ -155,7 +155,7 @@ impl Running {
 
     /// How long it is left alone now; the next time longer.
     fn longer_pause(&mut self) -> Duration {
-        let next = (2 * self.pause).min(LONGEST_PAUSE);
+        let next = (2 * self.pause).min(MAX_PAUSE);
         std::mem::replace(&mut self.pause, next)
     }
 
