@@ -61,6 +61,11 @@ for file in "$partial"/*.deb; do dpkg-deb --extract "$file" "$partial/kernel"; d
 # From 6.12 on modules are compressed, and guests take them as they are.
 find "$partial/kernel" -name '*.ko.xz' -exec xz --decompress {} +
 [ -d "$partial/kernel/lib/modules" ] || { mkdir -p "$partial/kernel/lib"; mv "$partial/kernel/usr/lib/modules" "$partial/kernel/lib/"; }
+# The newest have the kernel beside its modules.
+[ -e "$partial/kernel/boot/vmlinuz-$release" ] || {
+    mkdir -p "$partial/kernel/boot"
+    mv "$partial/kernel/lib/modules/$release/vmlinuz" "$partial/kernel/boot/vmlinuz-$release"
+}
 /sbin/depmod --basedir "$partial/kernel" "$release"
 rm -rf "${folder:?}/$release"
 mv "$partial/kernel" "$folder/$release"

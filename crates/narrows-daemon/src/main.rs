@@ -63,6 +63,8 @@ enum Command {
 fn main() -> ExitCode {
     // A wrong command line ends with code 2, as everywhere.
     let arguments = Arguments::parse();
+    // What `serve` starts is called after the link by which it found itself, otherwise.
+    let _ = rustix::thread::set_name(c"narrowsd");
     match perform(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -270,6 +270,25 @@ pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Whether an edge router could be started so: the secrets, the names and the interfaces, in this order.
+///
+/// # Errors
+/// As starting it: code 2 for what no interface mends.
+pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(run) = &arguments.run else { return Ok(()) };
+    given(run)?;
+    Pair::of(&Place::here(&run.inside, &run.outside)?).map(|_| ())
+}
+
+/// The secrets and the names.
+fn given(run: &Run) -> Result<(Keys, Names), Failure> {
+    let keys = Keys::new(key::read(&run.key)?, run.other_key.as_deref().map(key::read).transpose()?);
+    let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let names = Names::new(&near, &run.peer, run.tunnel)
+        .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
+    Ok((keys, names))
+}
+
 fn print_status(status: &Status) -> Result<(), Failure> {
     let places = match (&status.inside, &status.outside) {
         (Some(inside), Some(outside)) => {
@@ -374,10 +393,7 @@ impl Pair {
 
 fn bridge(run: Run) -> Result<(), Failure> {
     let place = Place::here(&run.inside, &run.outside)?;
-    let keys = Keys::new(key::read(&run.key)?, run.other_key.as_deref().map(key::read).transpose()?);
-    let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
-    let names = Names::new(&near, &run.peer, run.tunnel)
-        .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
+    let (keys, names) = given(&run)?;
     let pair = Pair::of(&place)?;
     let Some(_lock) = acquire_lock(&place)? else {
         return Err(Failure::failed("another process works on this bridge").help("`narrowsd bridge status` says which"));

@@ -25,6 +25,7 @@ use narrows_scenario::Problem;
 use crate::failure::Failure;
 use crate::refused;
 pub(crate) use load::make_room;
+pub(crate) use route::canonical;
 pub(crate) use status::metrics;
 
 /// What to do with the kernel's controllers.

@@ -82,6 +82,14 @@ fn span(text: &str) -> Result<Span, String> {
     if allowed.contains(&span) { Ok(span) } else { Err("it is from 1ms to 60s".to_owned()) }
 }
 
+/// Whether the file of senders and their keys can be used.
+///
+/// # Errors
+/// As starting it.
+pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
+    senders::read(&arguments.senders).map(|_| ())
+}
+
 /// Performs the command.
 pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     let senders = senders::read(&arguments.senders)?;

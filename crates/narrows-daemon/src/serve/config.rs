@@ -10,16 +10,18 @@ use clap::{CommandFactory, Parser};
 use narrows_kernel::{Settings, controllers};
 use narrows_scenario::{Problem, parameter_value};
 use serde::Deserialize;
-use toml::{Spanned, Table, Value};
+use toml::{Spanned, Value};
 
 use super::log::Format;
 use super::routes::Route;
 use crate::failure::Failure;
+use crate::{bridge, key, near_source};
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-const EXAMPLE: &str = "docs/reference/narrowsd-file.md has an example";
+const EXAMPLE: &str =
+    "docs/reference/narrowsd-file.md has an example, and packages have one in /usr/share/doc/narrowsd/examples";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -28,13 +30,16 @@ struct Document {
     log: Format,
     metrics: Option<SocketAddr>,
     #[serde(default)]
-    controller: BTreeMap<String, Spanned<Table>>,
-    near_source: Option<Spanned<Table>>,
+    controller: BTreeMap<String, Spanned<Entry>>,
+    near_source: Option<Spanned<Entry>>,
     #[serde(default)]
-    bridge: BTreeMap<String, Spanned<Table>>,
+    bridge: BTreeMap<String, Spanned<Entry>>,
     #[serde(default)]
     route: Vec<Spanned<Route>>,
 }
+
+/// Keys and values, with their places.
+type Entry = BTreeMap<String, Spanned<Value>>;
 
 /// What the file says.
 #[derive(Debug)]
@@ -45,6 +50,7 @@ pub(super) struct Config {
     /// By name: `controller.gemini`, `near-source`, `bridge.paris`.
     pub(super) units: BTreeMap<String, Unit>,
     pub(super) routes: Vec<Route>,
+    folder: PathBuf,
 }
 
 /// A process that is to run.
@@ -56,6 +62,8 @@ pub(super) struct Unit {
     pub(super) parameters: BTreeMap<String, String>,
     /// The interfaces that an edge router joins.
     pub(super) ends: Option<[String; 2]>,
+    /// What is in the files with its secrets, in no way that betrays them: another secret is another edge router.
+    pub(super) secrets: Vec<Option<[u8; 16]>>,
     /// Where relative paths begin.
     pub(super) folder: PathBuf,
 }
@@ -136,18 +144,63 @@ impl Config {
             let unit = reading.unit(&BRIDGE, &format!("[bridge.{name}]"), table, &[], &[("name", name)])?;
             units.insert(format!("bridge.{name}"), unit);
         }
+        let twice = |of: &dyn Fn(&Unit) -> Vec<String>| {
+            let mut seen: BTreeMap<String, &String> = BTreeMap::new();
+            units.iter().find_map(|(name, unit)| {
+                let found = of(unit).into_iter().find_map(|one| Some((seen.insert(one.clone(), name)?, one)));
+                found.map(|(other, one)| (other.clone(), name.clone(), one))
+            })
+        };
+        if let Some((one, other, interface)) = twice(&|unit| unit.ends.iter().flatten().cloned().collect()) {
+            let sentence = format!("{file}: {one} and {other} both join {interface}");
+            return Err(Failure::input(sentence).help("an interface is of one edge router"));
+        }
+        let default = |unit: &Unit| unit.arguments.iter().filter(|word| *word == "--default").cloned().collect();
+        if let Some((one, other, _)) = twice(&default) {
+            let sentence = format!("{file}: {one} and {other} are both to be the default");
+            return Err(Failure::input(sentence).help("a network namespace has one"));
+        }
         let mut routes: Vec<Route> = vec![];
         for route in document.route {
             let line = reading.line(route.span().start);
             let route = route.into_inner();
-            reading.check(ROUTE, &route.given(), "[[route]]", line)?;
+            reading.check(ROUTE, &route.given(), "[[route]]", line, &Entry::new())?;
             if routes.iter().any(|other| other.is_to_what(&route)) {
                 let sentence = format!("there is another for {}", route.prefix());
                 return Err(reading.cannot("[[route]]", line, &sentence, Some("a prefix uses one controller")));
             }
             routes.push(route);
         }
-        Ok(Config { log: document.log, metrics: document.metrics, units, routes })
+        Ok(Config { log: document.log, metrics: document.metrics, units, routes, folder: folder.to_owned() })
+    }
+
+    /// Where relative paths begin.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether each unit could be started so, as far as that can be known without starting it. Of those that `run` also their
+    /// interfaces must be there.
+    ///
+    /// # Errors
+    /// The first that could not.
+    pub(super) fn check(&self, runs: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        for (name, unit) in &self.units {
+            let words = unit.command_line(Path::new(""));
+            let parsed = crate::Arguments::try_parse_from(std::iter::once("narrowsd".to_owned()).chain(words));
+            let checked = match parsed.map(|parsed| parsed.command) {
+                Ok(crate::Command::Bridge(arguments)) => bridge::check(&arguments),
+                Ok(crate::Command::NearSource(arguments)) => near_source::check(&arguments),
+                _ => Ok(()),
+            };
+            if let Err(failure) = checked {
+                let (code, sentence, help) = failure.parts();
+                if code == 2 || runs(name) {
+                    return Err(Failure::new(2, format!("{name}: {sentence}"), help));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What would be run, a command on a line.
@@ -159,7 +212,8 @@ impl Config {
         let units = self.units.values().map(|unit| line(unit.command_line(Path::new("FOLDER"))));
         let routes = self.routes.iter().map(|route| line(route.to_add().into_iter().map(str::to_owned).collect()));
         let metrics = self.metrics.map(|address| format!("metrics at http://{address}/metrics\n"));
-        units.chain(routes).chain(metrics).collect()
+        let all: String = units.chain(routes).chain(metrics).collect();
+        if all.is_empty() { "nothing would be run\n".to_owned() } else { all }
     }
 }
 
@@ -176,11 +230,11 @@ impl Reading<'_> {
         &self,
         kind: &Kind,
         heading: &str,
-        table: &Spanned<Table>,
+        table: &Spanned<Entry>,
         given: &[&str],
         usual: &[(&str, &str)],
     ) -> Result<Unit, Failure> {
-        let line = self.line(table.span().start);
+        let heading_line = self.line(table.span().start);
         let options = options(kind.command);
         let mut arguments: Vec<String> = kind.command.iter().chain(given).map(|&word| word.to_owned()).collect();
         for (key, value) in usual.iter().filter(|(key, _)| !table.get_ref().contains_key(*key)) {
@@ -188,6 +242,7 @@ impl Reading<'_> {
         }
         let mut parameters = BTreeMap::new();
         for (key, value) in table.get_ref() {
+            let (line, value) = (self.line(value.span().start), value.as_ref());
             let names = options.iter().map(|(name, _)| name.as_str()).filter(|name| !kind.own.contains(name));
             if !names.clone().any(|name| name == key) {
                 let problem = Problem::unknown_name("key", key, names);
@@ -215,12 +270,15 @@ impl Reading<'_> {
                 value => arguments.extend([format!("--{key}"), self.scalar(heading, line, key, value)?]),
             }
         }
-        let text = |key: &str| Some(table.get_ref().get(key)?.as_str()?.to_owned());
+        let text = |key: &str| Some(table.get_ref().get(key)?.as_ref().as_str()?.to_owned());
         let ends = text("inside").zip(text("outside")).map(|(inside, outside)| [inside, outside]);
-        let unit = Unit { arguments, parameters, ends, folder: self.folder.to_owned() };
+        let files = ["key", "other-key"].iter().filter_map(|key| table.get_ref().get(*key)?.as_ref().as_str());
+        let secret = |file: &str| Some(key::read(&self.folder.join(file)).ok()?.tag(b"which of them it is"));
+        let secrets = files.map(secret).collect();
+        let unit = Unit { arguments, parameters, ends, secrets, folder: self.folder.to_owned() };
         let words = unit.command_line(Path::new(""));
         let rest: Vec<&str> = words.iter().skip(kind.command.len()).map(String::as_str).collect();
-        self.check(kind.command, &rest, heading, line)?;
+        self.check(kind.command, &rest, heading, heading_line, table.get_ref())?;
         Ok(unit)
     }
 
@@ -262,7 +320,14 @@ impl Reading<'_> {
     }
 
     /// Whether the command line takes this.
-    fn check(&self, command: &[&str], words: &[&str], heading: &str, line: usize) -> Result<(), Failure> {
+    fn check(
+        &self,
+        command: &[&str],
+        words: &[&str],
+        heading: &str,
+        line: usize,
+        entry: &Entry,
+    ) -> Result<(), Failure> {
         let Err(error) = crate::Arguments::try_parse_from([&["narrowsd"], command, words].concat()) else {
             return Ok(());
         };
@@ -270,6 +335,9 @@ impl Reading<'_> {
         let sentences: Vec<&str> = said.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
         let sentence = sentences.join(" ");
         let sentence = sentence.trim().trim_start_matches("error: ").trim_end_matches(ASIDE).trim();
+        // The option that it speaks of, if that is the file's.
+        let named = entry.iter().find(|(key, _)| sentence.contains(&format!("'--{key} ")));
+        let line = named.map_or(line, |(_, value)| self.line(value.span().start));
         let help = format!("its keys are the options of `narrowsd {} --help`", command.join(" "));
         Err(self.cannot(heading, line, sentence, Some(&help)))
     }
@@ -364,6 +432,9 @@ controller = "gemini"
             "[bridge.paris]\ninside = \"eth1\"",
             "[near-source]\nsenders = \"a\"\nline-rate = \"fast\"",
             "[[route]]\nprefix = \"10.2.0.0/40\"\ncontroller = \"gemini\"",
+            "[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"gemini\"\ntable = 254\n[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"cubic\"",
+            "[controller.vegas]\ndefault = true\n[controller.dctcp]\ndefault = true",
+            "[bridge.a]\ninside = \"eth1\"\noutside = \"eth0\"\npeer = \"x\"\nkey = \"k\"\nrate = \"1Gbps\"\n[bridge.b]\ninside = \"eth2\"\noutside = \"eth0\"\npeer = \"x\"\nkey = \"k\"\nrate = \"1Gbps\"",
             "[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"gemini\"\n[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"cubic\"",
         ];
         let said: Vec<String> = wrong.iter().map(|text| format!("{}\n", parsed(text).expect_err(text))).collect();

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::States;
 use super::config::{NEAR_SOURCE_UNIT, near_source_metrics};
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics};
@@ -30,6 +29,9 @@ const WORKS: Metric = Metric("narrows_unit_up", "gauge", "Whether the unit's pro
 const RESTARTS: Metric =
     Metric("narrows_unit_restarts_total", "counter", "How often the unit was started again, by itself or by a reload.");
 
+const ROUTE: Metric = Metric("narrows_route_up", "gauge", "Whether the route to this prefix names its controller.");
+const RELOADED: Metric =
+    Metric("narrows_reload_successful", "gauge", "Whether the file could be used when it was read last.");
 const COMPLETE: Metric = Metric("narrows_metrics_complete", "gauge", "Whether the state of this part could be read.");
 
 /// What is told of a unit.
@@ -38,6 +40,18 @@ pub(super) struct UnitState {
     pub(super) works: bool,
     pub(super) restarts: u64,
 }
+
+/// What is told of the service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct States {
+    pub(super) units: BTreeMap<String, UnitState>,
+    /// By prefix, whether it is in force.
+    pub(super) routes: BTreeMap<String, bool>,
+    pub(super) is_reloaded: bool,
+}
+
+/// What the service writes, and answers read.
+pub(super) type Shared = Arc<Mutex<States>>;
 
 /// Answers until it is dropped.
 #[derive(Debug)]
@@ -51,7 +65,7 @@ pub(super) struct Server {
 impl Server {
     /// # Errors
     /// Code 2 where the address cannot be had.
-    pub(super) fn start(address: SocketAddr, states: States, folder: PathBuf) -> Result<Server, Failure> {
+    pub(super) fn start(address: SocketAddr, states: Shared, folder: PathBuf) -> Result<Server, Failure> {
         let cannot = |error: io::Error| {
             Failure::input(format!("metrics cannot be told at {address}: {error}"))
                 .help("name an address of this host and a free port")
@@ -103,7 +117,7 @@ impl Drop for Server {
 
 /// What is told, and was told last.
 struct Told {
-    states: States,
+    states: Shared,
     folder: PathBuf,
     last: Mutex<Option<(Instant, String)>>,
 }
@@ -124,17 +138,22 @@ impl Told {
     /// Each part by itself: what cannot be read hides no other.
     fn read(&self) -> String {
         let mut metrics = Metrics::default();
-        let units: BTreeMap<_, _> = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let States { units, routes, is_reloaded } = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let real = |yes: bool| if yes { 1.0 } else { 0.0 };
+        metrics.add(&RELOADED, &[], real(is_reloaded));
+        for (prefix, works) in routes {
+            metrics.add(&ROUTE, &[("prefix", prefix)], real(works));
+        }
         let near_source_works = units.get(NEAR_SOURCE_UNIT).is_some_and(|state| state.works);
         for (name, state) in units {
             let labels = [("unit", name)];
-            metrics.add(&WORKS, &labels, if state.works { 1.0 } else { 0.0 });
+            metrics.add(&WORKS, &labels, real(state.works));
             #[allow(clippy::cast_precision_loss, reason = "counts stay below 2⁵³")]
             metrics.add(&RESTARTS, &labels, state.restarts as f64);
         }
         let mut rest = String::new();
         for (part, read) in [("controllers", cc::metrics()), ("bridges", bridge::metrics())] {
-            metrics.add(&COMPLETE, &[("part", part.to_owned())], if read.is_ok() { 1.0 } else { 0.0 });
+            metrics.add(&COMPLETE, &[("part", part.to_owned())], real(read.is_ok()));
             rest += &read.unwrap_or_default();
         }
         if near_source_works {
@@ -147,10 +166,14 @@ impl Told {
 
 fn answer(mut stream: TcpStream, told: &Told) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
-    let (status, body) = match path(&mut stream, until)? {
-        Some(path) if path == "/metrics" => ("200 OK", told.text()),
-        Some(_) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
+    let asked = asked(&mut stream, until)?;
+    let (status, body) = match &asked {
         None => ("400 Bad Request", "GET /metrics\n".to_owned()),
+        Some((method, _)) if !["GET", "HEAD"].contains(&method.as_str()) => {
+            ("405 Method Not Allowed\r\nAllow: GET, HEAD", "GET /metrics\n".to_owned())
+        }
+        Some((_, path)) if path == "/metrics" => ("200 OK", told.text()),
+        Some(_) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -158,7 +181,9 @@ fn answer(mut stream: TcpStream, told: &Told) -> io::Result<()> {
     );
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
+    if asked.is_none_or(|(method, _)| method != "HEAD") {
+        stream.write_all(body.as_bytes())?;
+    }
     stream.shutdown(Shutdown::Write)?;
     // What is unread when it is closed would undo the answer.
     let mut piece = [0; 1_024];
@@ -176,8 +201,8 @@ fn read_until(stream: &mut TcpStream, until: Instant, piece: &mut [u8]) -> io::R
     stream.read(piece)
 }
 
-/// What is asked for; `None` where that is not HTTP's GET.
-fn path(stream: &mut TcpStream, until: Instant) -> io::Result<Option<String>> {
+/// The method and the path that are asked for; `None` where that is not HTTP.
+fn asked(stream: &mut TcpStream, until: Instant) -> io::Result<Option<(String, String)>> {
     let mut head = vec![];
     let mut piece = [0; 1_024];
     loop {
@@ -187,8 +212,8 @@ fn path(stream: &mut TcpStream, until: Instant) -> io::Result<Option<String>> {
         let mut request = httparse::Request::new(&mut headers);
         match request.parse(&head) {
             Ok(httparse::Status::Complete(_)) => {
-                let path = request.path.map(|path| path.split('?').next().unwrap_or_default().to_owned());
-                return Ok(path.filter(|_| request.method == Some("GET")));
+                let path = request.path.and_then(|path| path.split('?').next());
+                return Ok(request.method.zip(path).map(|(method, path)| (method.to_owned(), path.to_owned())));
             }
             Ok(httparse::Status::Partial) if count > 0 && head.len() < MAX_HEAD => {}
             _ => return Ok(None),
@@ -210,11 +235,12 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_refused_and_the_port_is_given_back() {
-        let server = Server::start("127.0.0.1:0".parse().unwrap(), States::default(), PathBuf::new()).unwrap();
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), Shared::default(), PathBuf::new()).unwrap();
         let address = server.bound;
         let first_line = |request: &str| ask(address, request).lines().next().unwrap().to_owned();
         assert_eq!(first_line("GET / HTTP/1.1\r\nHost: here\r\n\r\n"), "HTTP/1.1 404 Not Found");
-        assert_eq!(first_line("POST /metrics HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 Bad Request");
+        assert_eq!(first_line("POST /metrics HTTP/1.1\r\n\r\n"), "HTTP/1.1 405 Method Not Allowed");
+        assert!(ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"), "no body");
         assert_eq!(first_line("\x16\x03\x01 no HTTP\r\n\r\n"), "HTTP/1.1 400 Bad Request");
         assert_eq!(
             first_line(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(2 * MAX_HEAD))),

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -30,7 +30,7 @@ use crate::failure::Failure;
 use crate::{lock, namespaces, service};
 use config::Config;
 use log::{Level, Log};
-use metrics::Server;
+use metrics::{Server, Shared};
 use routes::Routes;
 use unit::{Event, Hub, Running};
 
@@ -51,16 +51,16 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Names and states of units, as metrics tell them.
-type States = Arc<Mutex<BTreeMap<String, metrics::UnitState>>>;
-
 /// Performs the command.
 ///
 /// # Errors
 /// Code 2 where the file cannot be used, 1 where another service runs in this network namespace.
 pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     let config = Config::read(&arguments.config)?;
+    // Relative paths in the file begin there.
+    std::env::set_current_dir(config.folder()).map_err(|error| lock::unusable(config.folder(), &error))?;
     if arguments.check {
+        config.check(|_| false)?;
         print!("{}", config.described());
         return Ok(());
     }
@@ -76,14 +76,15 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     unit::own_folder(&folder).map_err(|error| lock::unusable(&folder, &error))?;
     let (events, heard) = mpsc::channel();
     let mut service = Service {
-        path: arguments.config.clone(),
+        path: std::path::absolute(&arguments.config).unwrap_or_else(|_| arguments.config.clone()),
         units: BTreeMap::new(),
         routes: Routes::default(),
-        states: States::default(),
+        states: Shared::default(),
         hub: Hub { events, log: Log::new(config.log), folder: folder.clone(), processes: 0 },
         server: None,
         wanted: None,
         again: None,
+        is_reloaded: true,
     };
     service.follow(config);
     service.run(&heard, &asked);
@@ -104,12 +105,14 @@ struct Service {
     path: PathBuf,
     units: BTreeMap<String, Running>,
     routes: Routes,
-    states: States,
+    states: Shared,
     hub: Hub,
     server: Option<Server>,
     /// Where metrics are to be told, and when that is tried again.
     wanted: Option<SocketAddr>,
     again: Option<Instant>,
+    /// Whether the file could be used when it was read last.
+    is_reloaded: bool,
 }
 
 impl Service {
@@ -158,7 +161,8 @@ impl Service {
     }
 
     fn publish(&self) {
-        let states = self.units.iter().map(|(name, unit)| (name.clone(), unit.state())).collect();
+        let units = self.units.iter().map(|(name, unit)| (name.clone(), unit.state())).collect();
+        let states = metrics::States { units, routes: self.routes.states(), is_reloaded: self.is_reloaded };
         *self.states.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = states;
     }
 
@@ -177,7 +181,10 @@ impl Service {
             self.server = None;
         }
         match Server::start(wanted, Arc::clone(&self.states), self.hub.folder.clone()) {
-            Ok(server) => (self.server, self.again) = (Some(server), None),
+            Ok(server) => {
+                self.hub.log.write(None, Level::Info, &format!("metrics at http://{wanted}/metrics"));
+                (self.server, self.again) = (Some(server), None);
+            }
             Err(failure) => {
                 if self.again.replace(Instant::now() + PAUSE).is_none() {
                     let sentence = format!("{failure}; it is tried again");
@@ -189,7 +196,13 @@ impl Service {
 
     /// The file has changed: what it says is done, or, if it cannot be used, nothing.
     fn reload(&mut self) {
-        match Config::read(&self.path) {
+        let read = Config::read(&self.path).and_then(|config| {
+            // Who works is not ended for what cannot work.
+            config.check(|name| self.units.get(name).is_some_and(|unit| unit.state().works))?;
+            Ok(config)
+        });
+        self.is_reloaded = read.is_ok();
+        match read {
             Ok(config) => {
                 self.hub.log.set(config.log);
                 self.hub.log.write(None, Level::Info, "the configuration is read anew");
@@ -202,7 +215,11 @@ impl Service {
     /// Makes what runs into what the file says. What is as before goes on.
     fn follow(&mut self, mut config: Config) {
         (self.wanted, self.again) = (config.metrics, None);
-        self.routes.remove_all_but(&config.routes, &self.hub.log);
+        let goes = |controller: &str| {
+            let name = format!("controller.{controller}");
+            self.units.contains_key(&name) && !config.units.contains_key(&name)
+        };
+        self.routes.remove_all_but(&config.routes, goes, &self.hub.log);
         let ends =
             |name: &String, unit: &Running| config.units.get(name).is_none_or(|wanted| unit.must_end_for(wanted));
         let end: Vec<String> =
@@ -235,7 +252,7 @@ impl Service {
 
     /// Ends all units in order; the routes first, which name controllers.
     fn end(mut self) {
-        self.routes.remove_all_but(&[], &self.hub.log);
+        self.routes.remove_all_but(&[], |_| false, &self.hub.log);
         self.units.values().for_each(Running::terminate);
         let until = Instant::now() + END;
         self.units.values_mut().for_each(|unit| unit.wait(until));

@@ -1,5 +1,6 @@
 //! One process of the service: started, read, and started again when it ends by itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
@@ -7,7 +8,7 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -161,7 +162,8 @@ impl Running {
 
     /// Whether its process cannot go on with what the file says now. What failed is tried again.
     pub(super) fn must_end_for(&self, wanted: &Unit) -> bool {
-        let is_same = wanted.arguments == self.unit.arguments && wanted.folder == self.unit.folder;
+        let live = |unit: &Unit| Unit { parameters: BTreeMap::new(), ..unit.clone() };
+        let is_same = live(wanted) == live(&self.unit);
         match self.stage {
             Stage::Works => !is_same,
             Stage::Failed => true,
@@ -173,6 +175,9 @@ impl Running {
     pub(super) fn become_(&mut self, wanted: Unit, log: &Log) {
         let was = std::mem::replace(&mut self.unit, wanted);
         if self.process.is_none() {
+            if self.starts > 0 && was != self.unit {
+                log.write(Some(&self.name), Level::Info, "is started anew: the file says something else of it");
+            }
             let shares = |of: &[String; 2]| self.unit.ends.iter().flatten().any(|end| of.contains(end));
             if let Some(of) = was.ends.filter(|of| self.unit.ends.as_ref() != Some(of) && shares(of)) {
                 // The kernel joins the interfaces of before, of which one is wanted for another pair.
@@ -202,7 +207,11 @@ impl Running {
         let all = self.unit.parameters.clone().into_iter().chain(defaults);
         let sets: Vec<String> = all.map(|(key, value)| format!("{key}={value}")).collect();
         let words = ["cc", "set", controller].into_iter().chain(sets.iter().map(String::as_str));
-        run(&self.name, &words.collect::<Vec<_>>(), log) == Some(0)
+        let is_set = run(&self.name, &words.collect::<Vec<_>>(), log) == Some(0);
+        if is_set {
+            log.write(Some(&self.name), Level::Info, &format!("is set: {}", sets.join(" ")));
+        }
+        is_set
     }
 
     fn signal(&self, signal: Signal) {
@@ -285,13 +294,33 @@ impl Process {
 
 const ENDED: &[u8] = b"ENDED";
 
-/// Logs what a process prints.
+/// What follows a line so soon, and begins with a blank, belongs to it.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Logs what a process prints: a message with its lines of help, excerpts or numbers is one event.
 fn read(name: &str, stream: impl Read + Send + 'static, log: &Log) -> JoinHandle<()> {
     let (name, log) = (name.to_owned(), log.clone());
+    let (send, lines) = mpsc::channel::<String>();
     thread::spawn(move || {
         for line in BufReader::new(stream).split(b'\n') {
             let Ok(line) = line else { return };
-            log.write_of_unit(&name, String::from_utf8_lossy(&line).trim_end());
+            if send.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        while let Ok(mut message) = lines.recv() {
+            let mut next = lines.recv_timeout(TOGETHER).ok();
+            while let Some(line) = next.take() {
+                if line.starts_with(' ') {
+                    message += &format!("\n{line}");
+                } else {
+                    log.write_of_unit(&name, &std::mem::replace(&mut message, line));
+                }
+                next = lines.recv_timeout(TOGETHER).ok();
+            }
+            log.write_of_unit(&name, &message);
         }
     })
 }
@@ -299,8 +328,8 @@ fn read(name: &str, stream: impl Read + Send + 'static, log: &Log) -> JoinHandle
 /// Runs a command of this program to its end, and logs what it says; its code, if it ended by itself in time.
 pub(super) fn run(name: &str, words: &[&str], log: &Log) -> Option<i32> {
     let (code, said) = run_quietly(words);
-    for line in said.lines() {
-        log.write_of_unit(name, line);
+    if !said.is_empty() {
+        log.write_of_unit(name, said.trim_end());
     }
     code
 }

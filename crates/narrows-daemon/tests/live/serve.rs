@@ -158,9 +158,29 @@ pub(crate) fn a_killed_service_leaves_nothing() -> Outcome {
     nothing_is_left("vegas");
     nothing_is_left("newreno");
     assert!(route(name).starts_with("198.51.100.0/24 via 192.0.2.2"), "{}", route(name));
+    // The next one takes it over, though it be for another controller; of what its file does not have it tells.
+    fs::write(FILE, WHOLE.replace("controller = \"vegas\"", "controller = \"newreno\"")).expect("it is ours");
     let mut service = begun(name);
+    until("the other controller", || route(name).contains("congctl narrows_newreno"));
+    // Its controller goes: the route, which would have no effect, is as it was, and waits.
+    fs::write(FILE, WHOLE.replace("[controller.vegas]\nset = { alpha = \"3pkt\" }\n", "")).expect("it is ours");
+    signal(&service, Signal::HUP);
+    until("the route's end", || route(name).is_empty());
+    fs::write(FILE, WHOLE).expect("it is ours");
+    signal(&service, Signal::HUP);
+    until("the route", || route(name).contains("congctl narrows_vegas"));
+    service.kill();
+    nothing_is_left("vegas");
+    fs::write(FILE, "[controller.vegas]\n").expect("it is ours");
+    let mut service = begun(name);
+    assert!(
+        logged().contains("that to 198.51.100.0/24 (table main) names narrows_vegas and is not in the file"),
+        "{}",
+        logged()
+    );
     signal(&service, Signal::TERM);
     assert!(service.0.wait().expect("it ends").success());
+    within(name, || good("cc route remove 198.51.100.0/24"));
     assert_eq!(route(name), "");
     assert_eq!(within(name, || good("cc route list --json")), "[]\n");
     nothing_is_left("vegas");
@@ -213,6 +233,31 @@ controller = "vegas"
     until("the edge router", || {
         metrics_at(name, "198.51.100.1:9936").contains("narrows_unit_up{unit=\"bridge.paris\"} 1")
     });
+    // It is not ended for what could not take its place.
+    let restarts = || {
+        let told = metrics_at(name, "198.51.100.1:9936");
+        let line = told.lines().find(|line| line.starts_with("narrows_unit_restarts_total{unit=\"bridge.paris\"}"));
+        line.expect("it is told").to_owned()
+    };
+    let before = restarts();
+    for (from, to, why) in
+        [("nrw0", "absent9", "there is no interface absent9 here"), ("frankfurt", "paris", "different names")]
+    {
+        fs::write(FILE, text.replace(from, to)).expect("it is ours");
+        signal(&service, Signal::HUP);
+        until("the refusal", || logged().contains(why));
+    }
+    assert_eq!(logged().matches("nothing was changed").count(), 2);
+    until("what became of the reload", || {
+        metrics_at(name, "198.51.100.1:9936").contains("narrows_reload_successful 0")
+    });
+    assert_eq!(restarts(), before);
+    // Another secret in the same file is another edge router.
+    fs::write(FILE, text).expect("it is ours");
+    fs::write(key, "fedcba9876543210".repeat(4)).expect("a file of our own");
+    signal(&service, Signal::HUP);
+    until("a new process", || restarts() != before);
+
     signal(&service, Signal::TERM);
     assert!(service.0.wait().expect("it ends").success());
     within(name, || good("bridge remove --inside absent0 --outside nrw0"));

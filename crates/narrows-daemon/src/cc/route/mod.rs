@@ -69,6 +69,11 @@ fn usual(table: &str) -> &str {
     }
 }
 
+/// A route as it is told from others, whatever way it is written; nothing of what is no prefix.
+pub(crate) fn canonical(prefix: &str, table: Option<&str>) -> Option<(String, String)> {
+    Some((prefix::parse(prefix).ok()?.to_string(), usual(table.unwrap_or("main")).to_owned()))
+}
+
 fn option(table: &str) -> String {
     if table == "main" { String::new() } else { format!(" --table {table}") }
 }
