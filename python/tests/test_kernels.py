@@ -23,6 +23,8 @@ CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "docs" / "explanation" / "kernel.md"
 BEGIN, END = "<!-- kernels -->\n", "<!-- /kernels -->"
 KERNELS = os.environ.get("NARROWS_KERNELS", "").split()
+SEEDS = (1, 2, 3)
+"""A run that does not count, because a sender waited for the guest's processor, gives way to the next."""
 SECONDS = 600
 """For one run, on a machine that does other things as well."""
 
@@ -108,20 +110,25 @@ def delivered(flows: pl.DataFrame) -> float:
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_kernel_carries_it(kernel: str, feature: Feature, prepared: dict[str, Path], tmp_path: Path) -> None:
-    folder, out = prepared[feature.name], tmp_path / "out"
-    command = [daemon.find(), "run", folder / "plan.json", "--seed", "1", "--out", out, "--on", "guest"]
-    if not feature.file:
-        command += ["--controller", f"{feature.name}=narrows_{feature.name}"]
-    environment = os.environ | {"NARROWS_GUEST_KERNEL": kernel}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert ended.returncode == 0, ended.stderr
-    manifest = json.loads((out / "manifest.json").read_text())
+    folder = prepared[feature.name]
+    for seed in SEEDS:
+        out = tmp_path / str(seed)
+        command = [daemon.find(), "run", folder / "plan.json", "--seed", str(seed), "--out", out, "--on", "guest"]
+        if not feature.file:
+            command += ["--controller", f"{feature.name}=narrows_{feature.name}"]
+        environment = os.environ | {"NARROWS_GUEST_KERNEL": kernel}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert ended.returncode == 0, ended.stderr
+        manifest = json.loads((out / "manifest.json").read_text())
+        if manifest["valid"]:
+            break
     release = manifest["kernel"]
-    FOUND.setdefault(release, {})[feature.name] = "fails"
+    FOUND.setdefault(release, {})[feature.name] = "does not count"
     assert manifest["valid"], manifest["invalid"]
     flows = pl.read_ipc_stream(out / "flows.arrow")
     ratio = delivered(flows) / delivered(pl.read_parquet(folder / "flows.parquet"))
-    FOUND[release][feature.name] = f"{ratio:.2f}{works(feature, manifest)}"
+    said = f"{ratio:.2f}{works(feature, manifest)}"
+    FOUND[release][feature.name] = said if seed == SEEDS[0] else f"{said}; seed {seed}"
     if not feature.file:  # what the other differs by is told where it stands
         assert ratio == pytest.approx(1, abs=0.1)
 
