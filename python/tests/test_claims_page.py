@@ -116,6 +116,9 @@ def test_a_relation_that_does_not_hold_has_the_measures_own_names(tmp_path):
     ranked = Part("rank(fct_all, a) <= 2", "no", detail="rank(fct_all, a) <= 2: 3")
     text = table(tmp_path, [Verdict(relation, "fails", "", (ranked,))])
     assert columns(text)["x-001"][3] == "0 of 1 relations hold; not rank(fct_mean, a) <= 2: 3"
+    unknown = Part("rank(fct_all, a) <= 2", "unknown", detail="not evaluable: 3 of 9 flows did not finish")
+    text = table(tmp_path, [Verdict(relation, "fails", "", (unknown,))])
+    assert columns(text)["x-001"][3] == "0 of 1 relations hold; not evaluable: 3 of 9 flows did not finish"
 
 
 def test_a_bar_in_a_cell_does_not_end_it(tmp_path):

@@ -133,7 +133,10 @@ def _measured(verdict: Verdict) -> str:
         more = len(verdict.parts) - scorecard.MAX_LISTED
         return values if more <= 0 else f"{values}; and {more} more"
     said = f"{good} of {len(verdict.parts)} relations hold"
-    return said if short is None else f"{said}; not {_own_names(short.detail)}"
+    if short is None:
+        return said
+    # A relation that does not hold, or why it cannot be looked at.
+    return f"{said}; {'not ' * (short.outcome == 'no')}{_own_names(short.detail)}"
 
 
 def _own_names(text: str) -> str:
