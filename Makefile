@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	fuzz-runs live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
+	fuzz-runs faults live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
@@ -74,6 +74,10 @@ FUZZ_RUNS := cargo run --quiet --package narrows-sim --example narrows-fuzz-runs
 ## The same for an hour, or as long as SECONDS says; what breaks an invariant is in target/fuzz-runs.
 fuzz-runs:
 	$(CLIPPY) $(FUZZ_RUNS) --seconds $(or $(SECONDS),3600)
+
+## Faults that real stacks had, planted one after another: which tests notice. An hour of two processors.
+faults:
+	@$(OWN_JOBS) $(PYTHON) faults/plant.py --write docs/explanation/planted-faults.md
 
 python-lints: .venv/built
 	$(BIN)/ruff check python experiments
@@ -178,6 +182,7 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	@$(MAKE) --no-print-directory packages
 	NARROWS_PACKAGES=$(CURDIR)/target/packages $(BIN)/pytest -k test_package -m system
 	$(BIN)/narrows reproduce gemini
+	@$(MAKE) --no-print-directory faults
 
 $(TOOLS)/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

@@ -241,6 +241,28 @@ fn a_hole_that_nobody_will_fill_is_shown_at_once() {
     assert!(knowing.held_packets * 4 < patient.held_packets, "{knowing:?} {patient:?}");
 }
 
+/// A new connection with the ports of one before, whose numbers begin ahead of a hole of that: nothing of it waits for the hole.
+#[test]
+fn a_connection_that_has_the_ports_of_another_waits_for_nothing_of_it() {
+    let mut edge = Edge::new(&config(), 0, SmallStream::new(1));
+    let mut shown = |wire: Wire| {
+        edge.handle_outside(Time::ZERO, Message::Plain(wire));
+        let inside = said(&mut edge).into_iter().map(|sent| match sent {
+            Transmit::Inside(wire) => wire.name,
+            sent => panic!("{sent:?}"),
+        });
+        inside.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(data(0, Ecn::Capable)), [0]);
+    assert_eq!(shown(data(2, Ecn::Capable)), [], "behind a hole");
+    let mut syn = data(10, Ecn::Capable);
+    (syn.segment.length, syn.segment.flags) = (0, Flags::SYN);
+    assert_eq!(shown(syn), [2, 10]);
+    let mut first = data(11, Ecn::Capable);
+    first.segment.seq = syn.segment.seq + 1;
+    assert_eq!(shown(first), [11]);
+}
+
 /// A dead far edge is noticed within two round trips, and marking goes on soon after it is there again.
 #[test]
 fn a_dead_edge_stops_the_marking_and_a_new_one_resumes_it() {
