@@ -45,7 +45,7 @@ enum Command {
     /// Hold this host's connections to what near-source switches ask for
     NearSource(near_source::Arguments),
     /// Join two interfaces at a site's border, and repair with the far edge what the WAN loses
-    Bridge(bridge::Arguments),
+    Bridge(Box<bridge::Arguments>),
     /// Print the digests of the sources that results depend on, as JSON
     #[command(hide = true)]
     Sources,
@@ -83,7 +83,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::InsideGuest => run::inside_guest(),
         Command::Manuals(arguments) => manuals::write(&arguments, Arguments::command()),
         Command::NearSource(arguments) => near_source::perform(&arguments),
-        Command::Bridge(arguments) => bridge::perform(arguments),
+        Command::Bridge(arguments) => bridge::perform(*arguments),
         Command::Cc(verb) => cc::perform(&verb),
     }
 }
