@@ -61,7 +61,7 @@ INSIDE = r"""
     gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count 'dry'
     test -s /usr/share/bash-completion/completions/narrowsd
     test -s /usr/share/doc/narrowsd/examples/senders.toml
-    narrowsd serve --check --config /usr/share/doc/narrowsd/examples/narrowsd.toml
+    narrowsd serve --check --config /usr/share/doc/narrowsd/examples/narrowsd.toml | grep --quiet 'nothing would be run'
     if command -v systemd-analyze >/dev/null; then
         # It ends well whatever it finds: what it says of ours counts.
         for unit in narrowsd narrowsd@gemini narrowsd-bridge@paris narrowsd-near-source; do
