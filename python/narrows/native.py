@@ -128,6 +128,15 @@ def program(name: str, given: Mapping[str, str]) -> str:
         return cast("str", module.program(name, list(given.items())))
 
 
+def controller_in_file(path: Path, name: str | None = None) -> dict[str, Any]:
+    """A controller in C or Python: its name, its use of ECN, and its parameters with their values.
+
+    Of several in the file the one called `name`. Raises `BadInput` where it is none, or does not compile.
+    """
+    with _converted("give the path of a file, as text in UTF-8") as module:
+        return cast("dict[str, Any]", json.loads(module.controller_in_file(str(path), name)))
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of experiment files."""
     return cast("dict[str, Any]", json.loads(_module().schema()))

@@ -72,13 +72,16 @@ def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
 
 
 @pytest.mark.parametrize(
-    ("page", "experiment", "file", "controller", "edit"),
+    ("page", "experiment", "file", "controller", "edit", "schemes"),
     [
-        ("controllers-in-c.md", "cautious.toml", "cautious.bpf.c", "cautious", ("(tp->snd_cwnd + 7) / 8", "1")),
-        ("controllers-in-python.md", "in-python.toml", "cautious.py", "Cautious", ("0.005", "0.002")),
+        ("controllers-in-c.md", "cautious.toml", "cautious.bpf.c", "cautious", ("(tp->snd_cwnd + 7) / 8", "1"), 1),
+        ("controllers-in-plain-c.md", "in-plain-c.toml", "cautious.c", "cautious", ("0.005", "0.004"), 2),
+        ("controllers-in-python.md", "in-python.toml", "cautious.py", "Cautious", ("0.005", "0.002"), 1),
     ],
 )
-def test_a_page_on_controllers_in_files_works_as_it_stands(real, folder, page, experiment, file, controller, edit):
+def test_a_page_on_controllers_in_files_works_as_it_stands(
+    real, folder, page, experiment, file, controller, edit, schemes
+):
     pairs = (('end = "20s"\nwarmup = "5s"', 'end = "4s"\nwarmup = "1s"'),)
     said = {}
     for name, language, text in blocks(page, *pairs):
@@ -88,14 +91,15 @@ def test_a_page_on_controllers_in_files_works_as_it_stands(real, folder, page, e
                 said[arguments[0]] = said_by(real, *arguments)
         elif name:
             (folder / name).write_text(text)
-    assert "2 plans × 2 seeds" in said["check"]
+    assert f"{1 + schemes} plans × 2 seeds" in said["check"]
     assert "cautious" in said["run"]
     assert "cautious" in said["compare"]
     flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
     assert set(flows["controller"].unique()) == {"newreno", controller}
     assert edit[0] in (folder / file).read_text()
     (folder / file).write_text((folder / file).read_text().replace(*edit))
-    assert "2 new, 2 reused" in said_by(real, "run", experiment), "an edited file makes its runs again"
+    again = said_by(real, "run", experiment)
+    assert f"{2 * schemes} new, 2 reused" in again, "an edited file makes its runs again"
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):

@@ -1,4 +1,4 @@
-"""Controllers in Python: the simulator's own, written in Python, and what goes wrong."""
+"""Controllers in Python and in plain C: the simulator's own, written in them, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -94,6 +94,70 @@ class Reno(Controller):
             idle, self.window = idle - path.rto, self.window // 2
         self.window = max(self.window, least)
 """
+NEWRENO_IN_C = """
+#include <narrows.h>
+struct reno { double credit; };
+static void cut(struct narrows_sender *s)
+{
+	s->threshold = fmax(floor(s->window / 2), 2);
+	((struct reno *)s->state)->credit = 0;
+}
+static void on_ack(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path)
+{
+	struct reno *own = s->state;
+	bool slow_start = s->window < s->threshold;
+	bool used = ack->limited_by == NARROWS_WINDOW || ack->limited_by == NARROWS_PACING;
+	double left = ack->acked, each;
+
+	if (slow_start)
+		used = ack->limited_by != NARROWS_NEAR_SOURCE && s->window < 2 * ack->max_in_flight;
+	if (!ack->may_grow || !used)
+		return;
+	if (slow_start) {
+		double grown = fmin(s->window + left, s->threshold);
+		left -= grown - s->window;
+		s->window = grown;
+	}
+	if (left > 0) {
+		each = s->window;
+		if (own->credit >= each) {
+			own->credit = 0;
+			s->window++;
+		}
+		own->credit += left;
+		s->window += floor(own->credit / each);
+		own->credit = fmod(own->credit, each);
+	}
+}
+static void on_congestion(struct narrows_sender *s, enum narrows_cause cause, const struct narrows_path *path)
+{
+	cut(s);
+	s->window = fmin(s->window, s->threshold);
+}
+static void on_timeout(struct narrows_sender *s, bool repeated, const struct narrows_path *path)
+{
+	if (!repeated)
+		cut(s);
+	((struct reno *)s->state)->credit = 0;
+	s->window = 1;
+}
+static void on_undo(struct narrows_sender *s, double window, double threshold)
+{
+	s->window = floor(fmax(s->window, window));
+	s->threshold = fmax(fmax(s->threshold, threshold), floor(window / 2) + floor(window / 4));
+}
+static void on_idle_restart(struct narrows_sender *s, double idle, const struct narrows_path *path)
+{
+	double least = fmin(path->initial_window, s->window);
+
+	s->threshold = fmax(s->threshold, floor(s->window / 2) + floor(s->window / 4));
+	for (; idle > path->rto && s->window > least; idle -= path->rto)
+		s->window = floor(s->window / 2);
+	s->window = fmax(s->window, least);
+}
+NARROWS_CONTROLLER(reno, .state_size = sizeof(struct reno), .on_ack = on_ack, .on_congestion = on_congestion,
+	.on_timeout = on_timeout, .on_undo = on_undo, .on_idle_restart = on_idle_restart);
+"""
 CONSTANT = """
 from narrows.controller import Controller
 
@@ -112,13 +176,15 @@ def run(folder, text, cc='{ file = "mine.py" }', **options):
     return narrows.run(folder / "two.toml", **{"out": folder / "runs", **options}).join()
 
 
-def test_newreno_in_python_gives_the_results_of_newreno(folder):
+@pytest.mark.parametrize("file", ["mine.py", "mine.c"])
+def test_newreno_in_python_and_in_plain_c_gives_the_results_of_newreno(folder, file):
+    (folder / "mine.c").write_text(NEWRENO_IN_C)
     rates = {}
-    for name, cc in {"python": '{ file = "mine.py" }', "rust": '"newreno"'}.items():
+    for name, cc in {"file": f'{{ file = "{file}" }}', "rust": '"newreno"'}.items():
         results = run(folder, NEWRENO, cc)
         rates[name] = results.flows.drop("controller", "case", "arm", strict=False)
     assert rates["rust"].filter(pl.col("retransmitted_bytes") > 0).height > 10
-    assert_frame_equal(rates["python"], rates["rust"])
+    assert_frame_equal(rates["file"], rates["rust"])
 
 
 def test_newrenos_network_has_undos_and_pauses(folder):
@@ -172,6 +238,31 @@ def test_what_a_file_prints_while_it_is_loaded_is_not_an_answer(folder, capfd):
     said = capfd.readouterr()
     assert "loaded" not in said.out
     assert "loaded" in said.err
+
+
+def test_an_experiment_sets_what_a_class_declares(folder):
+    text = CONSTANT.replace(
+        "class Constant(Controller):", "class Constant(Controller):\n    SIZE = 10\n    ON = True\n"
+    )
+    text = text.replace("self.window = 10", "self.window = self.SIZE if self.ON else 1")
+
+    def received(parameters):
+        cc = f'{{ file = {{ path = "mine.py", parameters = {{ {parameters} }} }} }}'
+        results = run(folder, text, cc, seeds=[1])
+        return results.flows["received_bytes"].max()
+
+    # A window of fixed size is a rate.
+    assert received("ON = false") < received("SIZE = 2")  # one packet waits for delayed acknowledgements, too
+    assert received("SIZE = 4") / received("SIZE = 2") == pytest.approx(2, rel=0.1)
+    for parameters, said in {
+        "SIZES = 3": "`mine.py` has no parameter `SIZES`: it has ON, SIZE",
+        "on_ack = 3": "has no parameter `on_ack`",
+        "SIZE = 0.5": "`0.5` is no value of the parameter `SIZE` of `mine.py`, which is a whole number",
+        "ON = 1": "`1` is no value of the parameter `ON` of `mine.py`, which is true or false",
+    }.items():
+        with pytest.raises(narrows.BadInput) as raised:
+            received(parameters)
+        assert said in str(raised.value)
 
 
 def test_one_of_several_is_chosen_by_name(folder):

@@ -23,6 +23,8 @@ const KIT: &[(&str, &str)] = kit![
     "runtime.c",
     "include/vmlinux.h",
     "include/kernel.h",
+    "include/narrows.h",
+    "include/narrows_parameter.h",
     "include/bpf_tcp_helpers.h",
     "include/bpf_tracing_net.h",
     "include/bpf/bpf_core_read.h",
@@ -47,6 +49,9 @@ const FLAGS: &[&str] = &[
     "-Werror=implicit-function-declaration",
     "-ffp-contract=off",
 ];
+const LINKED: &[&str] = &["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic"];
+/// Of the C library, if the file uses it.
+const MATHEMATICS: &str = "-lm";
 const COMPILERS: &[&str] = &["clang", "gcc", "cc"];
 /// Where they are, beside the controller's own files.
 pub(crate) const KIT_FOLDER: &str = "narrows-kit";
@@ -84,6 +89,8 @@ pub struct Source {
     pub text: String,
     /// Other files by name: headers, and what these declare.
     pub others: BTreeMap<String, String>,
+    /// Values of its parameters, as one writes them; the others have the file's own.
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl Source {
@@ -107,7 +114,7 @@ impl Source {
             wanted.extend(file.strip_suffix(".h").map(|stem| format!("{stem}.c")));
             others.insert(file, found);
         }
-        Source { name, text, others }
+        Source { name, text, others, parameters: BTreeMap::new() }
     }
 
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
@@ -121,6 +128,17 @@ impl Source {
             |text: &String| text.match_indices("const struct rate_sample").any(|(at, _)| follows_a_number(&text[..at]));
         !std::iter::once(&self.text).chain(self.others.values()).any(is_after)
     }
+}
+
+/// The file of this path as it is now, and those beside it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(path: &Path) -> Result<Source, Error> {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let text =
+        fs::read_to_string(path).map_err(|error| Error::Unreadable { file: path.display().to_string(), error })?;
+    Ok(Source::gather(name, text, |other| fs::read_to_string(path.with_file_name(other)).ok()))
 }
 
 /// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.
@@ -200,7 +218,7 @@ fn run(compiler: &OsString, folder: &Path, source: &Source) -> Result<(), Error>
         objects.push(object);
     }
     // Without the checks of divisions: a compiler's own functions for them are not needed.
-    tell(Command::new(compiler).args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-o", LIBRARY]).args(objects))
+    tell(Command::new(compiler).args(LINKED).args(["-o", LIBRARY]).args(objects).arg(MATHEMATICS))
 }
 
 fn write_all(folder: &Path, source: &Source) -> io::Result<()> {
@@ -254,7 +272,14 @@ fn digest(source: &Source, version: &[u8]) -> String {
         hash.update(part);
     };
     add(version);
-    for part in FLAGS.iter().chain(KERNEL).copied().chain(KIT.iter().flat_map(|(name, text)| [*name, *text])) {
+    for part in FLAGS
+        .iter()
+        .chain(LINKED)
+        .chain(&[MATHEMATICS])
+        .chain(KERNEL)
+        .copied()
+        .chain(KIT.iter().flat_map(|(name, text)| [*name, *text]))
+    {
         add(part.as_bytes());
     }
     for (name, text) in std::iter::once((&source.name, &source.text)).chain(&source.others) {

@@ -15,7 +15,7 @@ use narrows_core::units::{Packets, Rate, Span, Time};
 use crate::Misbehaved;
 use crate::compiler::KIT_FOLDER as KIT;
 use crate::library::Library;
-use crate::ops::{CongControlBefore, Event};
+use crate::ops::{CongControlBefore, Event, Ops};
 use crate::socket::{AckSample, INFINITE, PACING_NEEDED, RateSample, STATE, Socket};
 use crate::watchdog::Call;
 
@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C-unwind" fn fail(file: *const c_char, line: u32, what
 }
 
 /// Unwinds without a word on standard error: whoever ends the run says it.
-fn end_run(message: String) -> ! {
+pub(crate) fn end_run(message: String) -> ! {
     resume_unwind(Box::new(Misbehaved(message)))
 }
 
@@ -52,6 +52,7 @@ fn end_run(message: String) -> ! {
 #[derive(Debug)]
 pub(crate) struct Connection {
     library: Arc<Library>,
+    ops: *const Ops,
     socket: Box<Socket>,
     /// Where the sender stood at the last acknowledgement.
     phase: Phase,
@@ -69,7 +70,7 @@ unsafe impl Send for Connection {}
 unsafe impl Sync for Connection {}
 
 impl Connection {
-    pub(crate) fn new(library: Arc<Library>, context: &Context<'_>, ecn: bool) -> Connection {
+    pub(crate) fn new(library: Arc<Library>, ops: *const Ops, context: &Context<'_>, ecn: bool) -> Connection {
         // SAFETY: numbers and pointers, of which zero is a value.
         let mut socket: Box<Socket> = Box::new(unsafe { zeroed() });
         let mut random = context.random;
@@ -80,13 +81,13 @@ impl Connection {
         let piece = context.path.burst.get().saturating_mul(context.path.mss.get());
         socket.connection.sock.gso_max_size = u32::try_from(piece).unwrap_or(u32::MAX);
         socket.connection.sock.pacing_shift = PACING_SHIFT;
-        socket.connection.ops = library.ops;
+        socket.connection.ops = ops;
         socket.cwnd = whole(context.path.initial_window);
         socket.cwnd_clamp = u32::MAX;
         socket.ssthresh = INFINITE;
         socket.ecn_flags = if ecn { TCP_ECN_OK } else { 0 };
         let mut made =
-            Connection { library, socket, phase: Phase::Open, is_begun: false, told: Phase::Open, is_told: false };
+            Connection { library, ops, socket, phase: Phase::Open, is_begun: false, told: Phase::Open, is_told: false };
         made.look_at(Time::ZERO, context.path);
         made
     }
@@ -95,10 +96,15 @@ impl Connection {
     fn begin_if_new(&mut self, path: &Path, with_or_without: bool) {
         if !self.is_begun && (with_or_without || path.srtt.is_some()) {
             self.is_begun = true;
-            if let Some(init) = self.library.ops().init {
+            if let Some(init) = self.ops().init {
                 self.call("init", |socket| unsafe { init(socket) });
             }
         }
+    }
+
+    fn ops(&self) -> &Ops {
+        // SAFETY: the library's, which `library` keeps.
+        unsafe { &*self.ops }
     }
 
     /// Calls a hook, whose window must be one.
@@ -106,7 +112,7 @@ impl Connection {
     fn call<R>(&mut self, hook: &str, of: impl FnOnce(*mut Socket) -> R) -> R {
         let socket: *mut Socket = &raw mut *self.socket;
         // SAFETY: the library's variable; one thread at a time runs its connections.
-        unsafe { *self.library.current = socket };
+        unsafe { *self.library.stream = &raw mut (*socket).connection.sock.random };
         let returned = {
             let _call = Call::begin();
             of(socket)
@@ -120,7 +126,7 @@ impl Connection {
     }
 
     fn tell(&mut self, event: Event) {
-        if let Some(cwnd_event) = self.library.ops().cwnd_event {
+        if let Some(cwnd_event) = self.ops().cwnd_event {
             self.call("cwnd_event", |socket| unsafe { cwnd_event(socket, event) });
         }
     }
@@ -128,7 +134,7 @@ impl Connection {
     /// `tcp_set_ca_state`: the hook sees the state before.
     fn enter(&mut self, phase: Phase) {
         let state = number(phase);
-        if let Some(set_state) = self.library.ops().set_state {
+        if let Some(set_state) = self.ops().set_state {
             self.call("set_state", |socket| unsafe { set_state(socket, state) });
         }
         self.socket.connection.ca_state = self.socket.connection.ca_state & !STATE | state;
@@ -136,7 +142,7 @@ impl Connection {
     }
 
     fn threshold(&mut self) -> u32 {
-        let ssthresh = self.library.ops().ssthresh.expect("a complete controller has it");
+        let ssthresh = self.ops().ssthresh.expect("a complete controller has it");
         self.call("ssthresh", |socket| unsafe { ssthresh(socket) })
     }
 
@@ -235,7 +241,7 @@ impl Connection {
 
 impl CongestionControl for Connection {
     fn recovery(&self) -> Owner {
-        if self.library.ops().cong_control.is_some() { Owner::Controller } else { Owner::Transport }
+        if self.ops().cong_control.is_some() { Owner::Controller } else { Owner::Transport }
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
@@ -247,7 +253,7 @@ impl CongestionControl for Connection {
         socket.max_packets_out = whole(ack.max_in_flight);
         socket.limited = u8::from(matches!(ack.limited_by, Limit::Window | Limit::Pacing));
         socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
-        if let Some(in_ack_event) = self.library.ops().in_ack_event {
+        if let Some(in_ack_event) = self.ops().in_ack_event {
             // The kernel counts what was delivered after this hook.
             let is_slow = ack.ece || !ack.in_order || ack.phase != Phase::Open;
             let flags =
@@ -265,7 +271,7 @@ impl CongestionControl for Connection {
         } else if socket.delivered > socket.app_limited {
             socket.app_limited = 0;
         }
-        if let Some(pkts_acked) = self.library.ops().pkts_acked {
+        if let Some(pkts_acked) = self.ops().pkts_acked {
             let earlier =
                 ack.delivery.map_or(ack.prior_in_flight, |it| ack.delivered.saturating_sub(it.prior_delivered));
             let sample = AckSample {
@@ -277,7 +283,7 @@ impl CongestionControl for Connection {
         }
         self.is_told = false;
         self.follow(ack.phase);
-        if let Some(cong_control) = self.library.ops().cong_control {
+        if let Some(cong_control) = self.ops().cong_control {
             let sample = self.rate_sample(ack);
             let acknowledged = wire(ack.una);
             let sacked = if ack.in_order { FLAG_DATA_ACKED } else { FLAG_DATA_SACKED };
@@ -290,7 +296,7 @@ impl CongestionControl for Connection {
                     cong_control(socket, acknowledged, flags, &raw const sample);
                 }
             });
-        } else if let (true, Some(cong_avoid)) = (ack.may_grow(), self.library.ops().cong_avoid) {
+        } else if let (true, Some(cong_avoid)) = (ack.may_grow(), self.ops().cong_avoid) {
             // Behind a near-source limiter the window is not what limits: what grew there would leave at once.
             if ack.limited_by != Limit::NearSource {
                 let una = wire(ack.una);
@@ -356,7 +362,7 @@ impl CongestionControl for Connection {
     }
 
     fn on_undo(&mut self) {
-        if let Some(undo_cwnd) = self.library.ops().undo_cwnd {
+        if let Some(undo_cwnd) = self.ops().undo_cwnd {
             let window = self.call("undo_cwnd", |socket| unsafe { undo_cwnd(socket) });
             if !(1..=INFINITE).contains(&window) {
                 let file = &self.library.file;
@@ -384,14 +390,14 @@ impl CongestionControl for Connection {
     fn pacing(&self) -> Option<Rate> {
         let sock = &self.socket.connection.sock;
         let is_set = sock.pacing_rate != u64::MAX && sock.pacing_rate != 0;
-        let paces = sock.pacing_status == PACING_NEEDED || self.library.ops().cong_control.is_some();
+        let paces = sock.pacing_status == PACING_NEEDED || self.ops().cong_control.is_some();
         (is_set && paces).then(|| Rate::from_bps(sock.pacing_rate.saturating_mul(8)))
     }
 }
 
 impl Machine for Connection {
     fn copy(&self) -> Box<dyn Machine> {
-        assert!(self.library.ops().release.is_none(), "what `release` gives back cannot be copied");
+        assert!(self.ops().release.is_none(), "what `release` gives back cannot be copied");
         let mut copy = Connection { library: Arc::clone(&self.library), socket: self.socket.clone(), ..*self };
         // SAFETY: it is a copy of another connection's socket.
         unsafe { (self.library.copy_storage)(&raw mut *copy.socket) };
@@ -401,7 +407,7 @@ impl Machine for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let (Some(release), true) = (self.library.ops().release, self.is_begun) {
+        if let (Some(release), true) = (self.ops().release, self.is_begun) {
             // A fault of it ends nothing: the connection is over, and so may be the run.
             let _ = catch_unwind(AssertUnwindSafe(|| self.call("release", |socket| unsafe { release(socket) })));
         }

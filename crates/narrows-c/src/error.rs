@@ -20,7 +20,7 @@ pub enum Error {
     /// It is no controller in Python, or fails while it is loaded.
     #[error("{0}")]
     Python(String),
-    /// It has no complete `struct tcp_congestion_ops`.
+    /// It has no complete controller.
     #[error("`{0}` has no controller")]
     NoController(String),
     /// It has several.
@@ -40,6 +40,36 @@ pub enum Error {
         name: String,
         /// Those that there are.
         names: String,
+    },
+    /// It has no parameter of this name.
+    #[error("`{file}` has no parameter `{name}`: it has {}", if known.is_empty() { "none" } else { known })]
+    NoParameter {
+        /// As it was given.
+        file: String,
+        /// The name that was asked for.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// This is no value of the parameter.
+    #[error("`{value}` is no value of the parameter `{name}` of `{file}`{}", if expected.is_empty() { String::new() } else { format!(", which is {expected}") })]
+    NoValue {
+        /// As it was given.
+        file: String,
+        /// The parameter's.
+        name: String,
+        /// As one wrote it.
+        value: String,
+        /// What values it has; empty if only the file knows.
+        expected: &'static str,
+    },
+    /// It cannot be read.
+    #[error("cannot read {file}: {error}")]
+    Unreadable {
+        /// As it was given.
+        file: String,
+        /// Why.
+        error: std::io::Error,
     },
     /// A folder or a file cannot be written or read.
     #[error("cannot compile `{file}`: {error}")]
@@ -74,13 +104,19 @@ impl Error {
             }
             Error::NoController(_) => {
                 "write a `struct tcp_congestion_ops` in SEC(\".struct_ops\"), with ssthresh, undo_cwnd, and cong_avoid or \
-                 cong_control"
+                 cong_control; or NARROWS_CONTROLLER of <narrows.h>, with on_ack and on_congestion"
             }
             Error::NoPython(_) => "run it with `narrows run`, or as `narrows.run` in Python",
             Error::Python(_) => "`docs/how-to/controllers-in-python.md` shows one",
             Error::Several { .. } | Error::Unknown { .. } => {
                 "say which: cc = { file = { path = \"…\", name = \"…\" } }"
             }
+            Error::NoParameter { .. } => {
+                "parameters are: in a module, `module_param`; in BPF, global `const volatile` numbers; with <narrows.h>, \
+                 NARROWS_PARAMETER; in Python, attributes of the class that are numbers, true or false, or text"
+            }
+            Error::NoValue { .. } => "give a value of the type that the file declares",
+            Error::Unreadable { .. } => "give the path of a file in C or Python",
             Error::Io { .. } | Error::Loading { .. } => "the variable XDG_CACHE_HOME says where it is made",
         }
     }

@@ -12,10 +12,12 @@ mod error;
 mod language;
 mod library;
 mod ops;
+mod parameters;
+mod plain;
 mod socket;
 mod watchdog;
 
-pub use compiler::{Source, compile};
+pub use compiler::{Source, compile, read};
 pub use error::{Error, Misbehaved};
 pub use language::{Load, inspect, load, run_python_with, spec};
 pub use library::Library;

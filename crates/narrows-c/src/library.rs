@@ -7,30 +7,73 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libloading::os::unix::{Library as Shared, RTLD_LOCAL, RTLD_NOW};
-use narrows_core::cc::external::{self, External};
+use narrows_core::cc::external::{self, External, Machine};
 use narrows_core::cc::{Context, Controller, EcnUse, Spec};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::connection::Connection;
 use crate::ops::{NEEDS_ECN, Ops};
+use crate::plain::{self, Plain};
 use crate::socket::{LAYOUT, Socket};
-use crate::{Error, Misbehaved, Source, compile, language, watchdog};
+use crate::{Error, Misbehaved, Source, compile, language, parameters, watchdog};
 
 /// Sections in which libbpf looks for controllers.
 const SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
+
+/// A controller's functions: of Linux's interface, or of the plain one.
+#[derive(Clone, Copy, Debug)]
+enum Hooks {
+    Linux(*const Ops),
+    Plain(*const plain::Hooks),
+}
+
+impl Hooks {
+    fn name(self) -> String {
+        // SAFETY: they are in the library's memory.
+        unsafe {
+            match self {
+                Hooks::Linux(ops) => (*ops).name(),
+                Hooks::Plain(hooks) => (*hooks).name(),
+            }
+        }
+    }
+
+    fn is_complete(self) -> bool {
+        // SAFETY: they are in the library's memory, or nowhere.
+        unsafe {
+            match self {
+                Hooks::Linux(ops) => !ops.is_null() && (*ops).is_complete(),
+                Hooks::Plain(hooks) => (*hooks).is_complete(),
+            }
+        }
+    }
+
+    fn spec(self) -> &'static Spec {
+        // SAFETY: they are in the library's memory.
+        let (is_exact, needs_rate) = unsafe {
+            match self {
+                Hooks::Linux(ops) => ((*ops).flags & NEEDS_ECN != 0, (*ops).cong_control.is_some()),
+                Hooks::Plain(hooks) => ((*hooks).needs_ecn, (*hooks).needs_delivery_rate),
+            }
+        };
+        let ecn = if is_exact { EcnUse::Exact } else { EcnUse::Optional };
+        language::spec(self.name(), "A controller in C.", ecn, needs_rate)
+    }
+}
 
 /// A controller that is loaded: its functions, and the file's own variables, which all of its connections share.
 #[derive(Debug)]
 pub struct Library {
     pub(crate) file: String,
-    pub(crate) ops: *const Ops,
+    hooks: Hooks,
     pub(crate) now_ns: *mut u64,
-    pub(crate) current: *mut *mut Socket,
+    pub(crate) stream: *mut *mut u64,
     pub(crate) free_storage: unsafe extern "C-unwind" fn(*mut Socket),
     pub(crate) copy_storage: unsafe extern "C-unwind" fn(*mut Socket),
     /// `cong_control` has the arguments that it had before Linux 6.10.
     pub(crate) is_before_6_10: bool,
     spec: &'static Spec,
+    parameters: Vec<(String, String)>,
     /// Keeps all of these in memory.
     _shared: Shared,
 }
@@ -50,21 +93,24 @@ impl Library {
     pub fn new(source: &Source, name: Option<&str>) -> Result<Library, Error> {
         let made = compile(source)?;
         let failed = |message: String| Error::Loading { file: source.name.clone(), message };
-        let bytes = fs::read(&made).map_err(|error| failed(error.to_string()))?;
+        let mut bytes = fs::read(&made).map_err(|error| failed(error.to_string()))?;
         let symbols = controllers(&bytes).map_err(|error| failed(error.to_string()))?;
-        let shared = load_anew(&made).map_err(failed)?;
+        let of_modules = parameters::set_constants(source, &mut bytes)?;
+        let shared = load_anew(&made, &bytes).map_err(failed)?;
         let found = |symbol: &String| {
             // SAFETY: the section holds structures of this type alone: `is_laid_out` says that they are as here.
             unsafe { shared.get::<*const Ops>(symbol.as_bytes()) }.map(|pointer| *pointer)
         };
         // SAFETY: `runtime.c` has this array, of as many numbers.
-        let layout = unsafe { shared.get::<*const [u32; LAYOUT.len()]>(b"narrows_layout").map(|array| **array) };
+        let layout = unsafe { shared.get::<*const Layout>(b"narrows_layout").map(|array| **array) };
         let layout = layout.map_err(|error| failed(error.to_string()))?;
-        if layout.map(|number| number as usize) != LAYOUT {
-            return Err(failed(format!("its structures are laid out as {layout:?}, and not as {LAYOUT:?}")));
+        let expected: Vec<usize> = LAYOUT.into_iter().chain(plain::LAYOUT).collect();
+        if layout.map(|number| number as usize) != *expected {
+            return Err(failed(format!("its structures are laid out as {layout:?}, and not as {expected:?}")));
         }
-        let mut all: Vec<*const Ops> =
+        let all: Vec<*const Ops> =
             symbols.iter().map(found).collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
+        let mut all: Vec<Hooks> = all.into_iter().map(Hooks::Linux).collect();
         watchdog::watch(&source.name);
         let pointer = |symbol: &str| failed(format!("it has no {symbol}"));
         // SAFETY: `runtime.c` has it, of this type.
@@ -72,6 +118,8 @@ impl Library {
             let fail = shared.get::<*mut Fail>(b"narrows_fail").map_err(|_| pointer("narrows_fail"))?;
             **fail = crate::connection::fail;
         }
+        parameters::set(source, &shared, &of_modules)?;
+        let parameters = parameters::all(source, &shared, &bytes)?;
         // SAFETY: `kernel.h` gives a module this function, which registers the controller, and `runtime.c` this variable.
         unsafe {
             if let Ok(init) = shared.get::<unsafe extern "C-unwind" fn() -> i32>(b"narrows_init") {
@@ -85,33 +133,33 @@ impl Library {
                         return Err(failed(format!("its module_init ends with a fault: {fault}")));
                     }
                 }
-                all.extend(shared.get::<*const *const Ops>(b"narrows_registered").ok().map(|registered| **registered));
+                let registered = shared.get::<*const *const Ops>(b"narrows_registered").ok();
+                all.extend(registered.map(|registered| Hooks::Linux(**registered)));
             }
         }
-        // SAFETY: they are in the library's memory.
-        let complete =
-            all.into_iter().filter(|ops| !ops.is_null() && unsafe { (**ops).is_complete() }).collect::<Vec<_>>();
-        let ops = chosen(&source.name, name, &complete)?;
-        let spec = spec(unsafe { &*ops });
+        // SAFETY: `runtime.c` has this function, which gives pointers into the library's memory, and none behind the last.
+        unsafe {
+            let at = shared.get::<unsafe extern "C-unwind" fn(u32) -> *const plain::Hooks>(b"narrows_controller_at");
+            let at = at.map_err(|_| pointer("narrows_controller_at"))?;
+            all.extend((0..).map(|number| at(number)).take_while(|hooks| !hooks.is_null()).map(Hooks::Plain));
+        }
+        let complete: Vec<Hooks> = all.into_iter().filter(|hooks| hooks.is_complete()).collect();
+        let hooks = chosen(&source.name, name, &complete)?;
         // SAFETY: `runtime.c` has them, with these types.
         unsafe {
             Ok(Library {
                 file: source.name.clone(),
-                ops,
+                hooks,
                 now_ns: *shared.get(b"narrows_now_ns").map_err(|_| pointer("narrows_now_ns"))?,
-                current: *shared.get(b"narrows_current").map_err(|_| pointer("narrows_current"))?,
+                stream: *shared.get(b"narrows_stream").map_err(|_| pointer("narrows_stream"))?,
                 free_storage: *shared.get(b"narrows_storage_free").map_err(|_| pointer("narrows_storage_free"))?,
                 copy_storage: *shared.get(b"narrows_storage_copy").map_err(|_| pointer("narrows_storage_copy"))?,
                 is_before_6_10: source.is_before_6_10(),
-                spec,
+                spec: hooks.spec(),
+                parameters,
                 _shared: shared,
             })
         }
-    }
-
-    pub(crate) fn ops(&self) -> &Ops {
-        // SAFETY: the library's memory stays as long as `self`.
-        unsafe { &*self.ops }
     }
 }
 
@@ -120,12 +168,22 @@ impl external::Library for Library {
         self.spec
     }
 
+    fn parameters(&self) -> Vec<(String, String)> {
+        self.parameters.clone()
+    }
+
     fn build(self: Arc<Library>, context: &Context<'_>, ecn: bool) -> Controller {
         let spec = self.spec;
-        Controller::External(External::new(spec, Box::new(Connection::new(self, context, ecn))))
+        let machine: Box<dyn Machine> = match self.hooks {
+            Hooks::Linux(ops) => Box::new(Connection::new(self, ops, context, ecn)),
+            Hooks::Plain(hooks) => Box::new(Plain::new(self, hooks, context)),
+        };
+        Controller::External(External::new(spec, machine))
     }
 }
 
+/// `narrows_layout` of `runtime.c`: of Linux's structures, then of the plain interface.
+type Layout = [u32; LAYOUT.len() + plain::LAYOUT.len()];
 type Fail = unsafe extern "C-unwind" fn(*const std::ffi::c_char, u32, *const std::ffi::c_char);
 
 /// The symbols of controllers, in the order of their names.
@@ -142,35 +200,28 @@ fn controllers(bytes: &[u8]) -> object::Result<Vec<String>> {
 }
 
 /// Under a name of its own: the loader keeps one copy of each file, with its variables as the last run left them.
-fn load_anew(made: &Path) -> Result<Shared, String> {
+fn load_anew(made: &Path, bytes: &[u8]) -> Result<Shared, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let copy = made.with_file_name(format!(".{}-{number}.so", std::process::id()));
-    fs::copy(made, &copy).map_err(|error| error.to_string())?;
+    fs::write(&copy, bytes).map_err(|error| error.to_string())?;
     // SAFETY: it has no initialisers but those of the C library.
     let loaded = unsafe { Shared::open(Some(&copy), RTLD_NOW | RTLD_LOCAL) };
     let _ = fs::remove_file(&copy);
     loaded.map_err(|error| error.to_string())
 }
 
-fn chosen(file: &str, name: Option<&str>, complete: &[*const Ops]) -> Result<*const Ops, Error> {
-    // SAFETY: they are in the library's memory.
-    let name_of = |ops: &*const Ops| unsafe { (**ops).name() };
-    let names = || complete.iter().map(name_of).collect::<Vec<_>>().join(", ");
+fn chosen(file: &str, name: Option<&str>, complete: &[Hooks]) -> Result<Hooks, Error> {
+    let names = || complete.iter().map(|hooks| hooks.name()).collect::<Vec<_>>().join(", ");
     let file = file.to_owned();
     match (name, complete) {
         (_, []) => Err(Error::NoController(file)),
         (None, [one]) => Ok(*one),
         (None, _) => Err(Error::Several { file, names: names() }),
-        (Some(name), _) => complete.iter().find(|ops| name_of(ops) == name).copied().ok_or_else(|| Error::Unknown {
+        (Some(name), _) => complete.iter().find(|hooks| hooks.name() == name).copied().ok_or_else(|| Error::Unknown {
             file,
             name: name.to_owned(),
             names: names(),
         }),
     }
-}
-
-fn spec(ops: &Ops) -> &'static Spec {
-    let ecn = if ops.flags & NEEDS_ECN == 0 { EcnUse::Optional } else { EcnUse::Exact };
-    language::spec(ops.name(), "A controller in C.", ecn, ops.cong_control.is_some())
 }

@@ -536,6 +536,9 @@ pub struct Program {
     /// Files beside it that it needs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, String>,
+    /// Values of its parameters, as one writes them; the others have the file's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl ControllerChoice {

@@ -14,7 +14,7 @@ use narrows_core::cc::external::{External, Library, Machine};
 use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Controller, EcnUse, Limit, Owner, Phase, Sent, Spec};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use pyo3::prelude::*;
-use pyo3::types::{PyModule, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyModule, PyString, PyTuple, PyType, PyTypeMethods};
 
 /// Its largest window and threshold, packets.
 const MOST: f64 = (1u64 << 30) as f64;
@@ -176,6 +176,9 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
                 Error::Unknown { file: source.name.clone(), name: name.to_owned(), names: names.join(", ") }
             }
         })?;
+        for (name, value) in &source.parameters {
+            set_parameter(source, &class, name, value)?;
+        }
         let lacking = class.getattr("__abstractmethods__").and_then(|names| names.extract::<BTreeSet<String>>());
         if let Some(method) = lacking.map_err(failed)?.first() {
             let name = class.name().map_err(failed)?;
@@ -191,6 +194,55 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
         let class = class.unbind();
         Ok(Arc::new(Class { file, class, recovery, is_told_of_sent, may_wait, spec }) as Arc<dyn Library>)
     })
+}
+
+/// Gives an attribute of the class that is a number, true or false, or a text the experiment's value.
+fn set_parameter(source: &Source, class: &Bound<'_, PyType>, name: &str, value: &str) -> Result<(), Error> {
+    let failed = |error: PyErr| Error::Python(told(class.py(), &source.name, &error));
+    let known = parameters(class).map_err(failed)?;
+    let Some((_, present)) = known.iter().find(|(known, _)| known == name) else {
+        let known = known.iter().map(|(known, _)| known.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Error::NoParameter { file: source.name.clone(), name: name.to_owned(), known });
+    };
+    let refused = |expected| Error::NoValue {
+        file: source.name.clone(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+        expected,
+    };
+    let set = if present.is_instance_of::<PyBool>() {
+        class.setattr(name, value.parse::<bool>().map_err(|_| refused("true or false"))?)
+    } else if present.is_instance_of::<PyInt>() {
+        class.setattr(name, value.parse::<i64>().map_err(|_| refused("a whole number"))?)
+    } else if present.is_instance_of::<PyFloat>() {
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+        class.setattr(name, number.ok_or_else(|| refused("a number"))?)
+    } else {
+        class.setattr(name, value)
+    };
+    set.map_err(failed)
+}
+
+/// Attributes of the class itself, or of one in its file that it derives from, which an experiment may set.
+fn parameters<'py>(class: &Bound<'py, PyType>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    let own: String = class.getattr("__module__")?.extract()?;
+    let mut found: Vec<(String, Bound<'py, PyAny>)> = vec![];
+    for above in class.mro() {
+        if above.getattr("__module__")?.extract::<String>()? != own {
+            continue;
+        }
+        for entry in above.getattr("__dict__")?.call_method0("items")?.try_iter()? {
+            let (name, value): (String, Bound<'py, PyAny>) = entry?.extract()?;
+            let is_plain = value.is_instance_of::<PyInt>() // or true or false
+                || value.is_instance_of::<PyFloat>()
+                || value.is_instance_of::<PyString>();
+            if is_plain && !name.starts_with('_') && !found.iter().any(|(known, _)| *known == name) {
+                found.push((name, value));
+            }
+        }
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(found)
 }
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -250,6 +302,17 @@ fn told(py: Python<'_>, file: &str, error: &PyErr) -> String {
 impl Library for Class {
     fn spec(&self) -> &'static Spec {
         self.spec
+    }
+
+    fn parameters(&self) -> Vec<(String, String)> {
+        Python::attach(|py| {
+            let text = |(name, value): (String, Bound<'_, PyAny>)| {
+                let value =
+                    if value.is_instance_of::<PyBool>() { value.to_string().to_lowercase() } else { value.to_string() };
+                (name, value)
+            };
+            parameters(self.class.bind(py)).map_or_else(|_| vec![], |found| found.into_iter().map(text).collect())
+        })
     }
 
     fn build(self: Arc<Class>, context: &Context<'_>, _ecn: bool) -> Controller {

@@ -103,6 +103,25 @@ pub(crate) fn program(py: Python<'_>, name: &str, given: Vec<(String, String)>) 
     })
 }
 
+/// A controller in C or Python: its name, its use of ECN, and what an experiment may set, as JSON. Of several the one called `name`.
+#[pyfunction]
+#[pyo3(signature = (path, name=None))]
+pub(crate) fn controller_in_file(py: Python<'_>, path: &str, name: Option<&str>) -> PyResult<String> {
+    let found = py.detach(|| {
+        let source = narrows_c::read(Path::new(path))?;
+        let library = narrows_c::load(&source, name)?;
+        Ok((library.spec(), library.parameters()))
+    });
+    let (spec, parameters) =
+        found.map_err(|error: narrows_c::Error| BadInput::new_err(format!("{error}\n  help: {}", error.help())))?;
+    let parameters: Vec<Json> =
+        parameters.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    Ok(json!({
+        "name": spec.name, "about": spec.about, "ecn": registry::ecn(spec.ecn), "parameters": parameters,
+    })
+    .to_string())
+}
+
 /// Seeds from a text, as `run.seeds` of an experiment file takes it; `None` if it names none.
 #[pyfunction]
 pub(crate) fn seeds(text: &str) -> Option<Vec<u64>> {

@@ -12,7 +12,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
-use crate::experiment::selector::{Aqm, Controller, FILE, Scalar, Scheduler};
+use crate::experiment::selector::{Aqm, Controller, FILE, PARAMETERS, Scalar, Scheduler};
 use crate::files;
 use crate::units;
 use narrows_plan::{ControllerChoice, FunctionConfig, Program};
@@ -76,8 +76,9 @@ fn in_file(
             _ => None,
         })
     };
-    if let Some((stray, _)) = written.parameters.iter().find(|(name, _)| !["path", "name"].contains(&&*name.value)) {
-        return Err(Problem::unknown_name("key", stray, ["path", "name"]).at(&stray.span));
+    const KEYS: [&str; 3] = ["path", "name", PARAMETERS];
+    if let Some((stray, _)) = written.parameters.iter().find(|(name, _)| !KEYS.contains(&&*name.value)) {
+        return Err(Problem::unknown_name("key", stray, KEYS).at(&stray.span));
     }
     let Some(path) = text("path") else {
         let help = "write cc = { file = \"mine.bpf.c\" }, or { file = { path = \"mine.bpf.c\", name = \"mine\" } }";
@@ -89,14 +90,41 @@ fn in_file(
         let other = Path::new(&path.value).with_file_name(name).to_string_lossy().into_owned();
         files::beside(folder, &Located { value: other, span: path.span.clone() }).ok()
     };
-    let source = narrows_c::Source::gather(file, files::beside(folder, &path)?, beside);
-    let spec = narrows_c::inspect(&source, chosen.as_deref())
-        .map_err(|error| Problem::new(error.to_string(), error.help()).at(&path.span))?;
-    let narrows_c::Source { name: file, text, others } = source;
+    let mut source = narrows_c::Source::gather(file, files::beside(folder, &path)?, beside);
+    let given = written.parameters.iter().find(|(key, _)| key.value == PARAMETERS);
+    let given = given.map_or(&[][..], |(_, value)| match &value.value {
+        Scalar::Table(values) => values,
+        _ => &[],
+    });
+    source.parameters = given.iter().map(of_file).collect::<Judged<_>>()?;
+    let spec = narrows_c::inspect(&source, chosen.as_deref()).map_err(|error| {
+        let about = match &error {
+            narrows_c::Error::NoParameter { name, .. } | narrows_c::Error::NoValue { name, .. } => Some(name),
+            _ => None,
+        };
+        let place = about.and_then(|about| given.iter().find(|(name, _)| name.value == *about));
+        Problem::new(error.to_string(), error.help()).at(place.map_or(&path.span, |(name, _)| &name.span))
+    })?;
+    let narrows_c::Source { name: file, text, others, parameters } = source;
     let name = if specs.iter().any(|own| own.name == spec.name) { file.clone() } else { spec.name.to_owned() };
-    let program = Program { file, controller: spec.name.to_owned(), text, others };
+    let program = Program { file, controller: spec.name.to_owned(), text, others, parameters };
     let ecn = use_of_ecn(spec, ecn)?;
     Ok(ControllerChoice { name, values: vec![], ecn, program: Some(program) })
+}
+
+/// A parameter of a file's controller, of whose type only the file knows: its name, and its value as text.
+fn of_file((name, value): &(Located<String>, Located<Scalar>)) -> Judged<(String, String)> {
+    let text = match &value.value {
+        Scalar::Switch(on) => on.to_string(),
+        Scalar::Whole(whole) => whole.to_string(),
+        Scalar::Real(real) => real.to_string(),
+        Scalar::Text(text) => text.clone(),
+        Scalar::List(_) | Scalar::Table(_) => {
+            let sentence = format!("`{}` is a list", name.value);
+            return Err(Problem::new(sentence, "a file's parameter is true, false, a number or a text").at(&value.span));
+        }
+    };
+    Ok((name.value.clone(), text))
 }
 
 /// What is written of an AQM: `"none"` is none.
@@ -315,7 +343,7 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
                 Scalar::Text(text) => text.clone(),
                 Scalar::Whole(number) => number.to_string(),
                 Scalar::Real(number) => number.to_string(),
-                Scalar::Switch(_) | Scalar::List(_) => {
+                Scalar::Switch(_) | Scalar::List(_) | Scalar::Table(_) => {
                     unreachable!("a switch has no range, and of a list each number was judged")
                 }
             };

@@ -201,15 +201,19 @@ fn descend<'i>(
     value: &Value<'i>,
 ) -> Judged<()> {
     for (depth, segment) in segments.iter().enumerate() {
-        // `cc = "gemini"` and `cc = { gemini = {} }` are the same; a path goes through the second.
-        if depth > 0
-            && segments[depth - 1] == "cc"
-            && let DeValue::String(name) = place.get_ref()
-        {
-            let mut table = DeTable::new();
-            let empty = Spanned::new(place.span(), DeValue::Table(DeTable::new()));
-            table.insert(key(name, &place.span()), empty);
-            *place.get_mut() = DeValue::Table(table);
+        // `cc = "gemini"` and `cc = { gemini = {} }` are the same, as are `file = "a.c"` of it and `file = { path = "a.c" }`; a path
+        // goes through the second.
+        if let DeValue::String(text) = place.get_ref() {
+            let entry = match &segments[..depth] {
+                [.., "cc"] => Some((key(text, &place.span()), DeValue::Table(DeTable::new()))),
+                [.., "cc", "file"] => Some((key("path", &place.span()), DeValue::String(text.clone()))),
+                _ => None,
+            };
+            if let Some((name, within)) = entry {
+                let mut table = DeTable::new();
+                table.insert(name, Spanned::new(place.span(), within));
+                *place.get_mut() = DeValue::Table(table);
+            }
         }
         if let DeValue::Array(array) = place.get_ref() {
             let of = depth.checked_sub(1).map_or("", |before| segments[before]);

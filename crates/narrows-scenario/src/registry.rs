@@ -86,11 +86,7 @@ impl Listed {
         });
         if let Some(spec) = cc::SPECS.iter().find(|spec| self.kind == "controller" && spec.name == self.name) {
             json["title"] = spec.title.into();
-            json["ecn"] = match spec.ecn {
-                EcnUse::Optional => "optional".into(),
-                EcnUse::Exact => "exact".into(),
-                EcnUse::L4s => "l4s".into(),
-            };
+            json["ecn"] = ecn(spec.ecn).into();
         }
         if self.kind == "topology" {
             let (hosts, switches) = usual::names(self.name);
@@ -98,6 +94,15 @@ impl Listed {
             json["switches"] = switches.into();
         }
         json
+    }
+}
+
+/// A controller's use of ECN, as lists of controllers have it.
+pub fn ecn(of: EcnUse) -> &'static str {
+    match of {
+        EcnUse::Optional => "optional",
+        EcnUse::Exact => "exact",
+        EcnUse::L4s => "l4s",
     }
 }
 

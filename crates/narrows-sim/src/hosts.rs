@@ -63,8 +63,9 @@ impl Stacks {
 
 /// Loaded anew for each run, so that the file's variables begin alike.
 fn library(choice: &ControllerChoice) -> Result<Option<Arc<dyn Library>>, SimError> {
-    let Some(Program { file, controller, text, others }) = &choice.program else { return Ok(None) };
-    let source = Source { name: file.clone(), text: text.clone(), others: others.clone() };
+    let Some(Program { file, controller, text, others, parameters }) = &choice.program else { return Ok(None) };
+    let (text, others, parameters) = (text.clone(), others.clone(), parameters.clone());
+    let source = Source { name: file.clone(), text, others, parameters };
     Ok(Some(narrows_c::load(&source, Some(controller))?))
 }
 

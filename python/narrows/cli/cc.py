@@ -1,7 +1,8 @@
-"""`narrows cc list|show NAME`: the controllers and their parameters."""
+"""`narrows cc list|show NAME`: the controllers and their parameters. `narrows cc import`: those of a Linux source."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from narrows.cli import completion, options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import ERR, OUT, line
 from narrows.errors import bad_input
 
 app = typer.Typer(help="Show the congestion controllers and their parameters.", no_args_is_help=True)
@@ -38,21 +39,83 @@ def show(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Name of a controller, as `narrows cc list` shows it.",
+            help="Name of a controller, as `narrows cc list` shows it, or a file in C or Python.",
             autocompletion=completion.controllers,
         ),
     ],
+    controller: Annotated[
+        str | None, typer.Option("--controller", metavar="NAME", help="Of several controllers in a file, this one.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Show a controller and its parameters."""
     from narrows import native
 
     with codes():
+        if Path(name).suffix in (".c", ".py"):
+            found = native.controller_in_file(Path(name), controller)
+            if json:
+                line(**found)
+            else:
+                _describe_file(name, found)
+            return
         spec = _find(name, native.controllers())
         if json:
             line(**spec)
             return
         describe(spec)
+
+
+@app.command("import")
+def bring_in(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A source tree of Linux, its folder net/ipv4, or an archive such as /usr/src/linux-source-6.1.tar.xz.",
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder to create for them.", show_default="linux-VERSION, in this folder"),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Copy the congestion controllers of a Linux source, and say which of them run in the simulator.
+
+    An experiment beside the folder uses one as `cc = { file = "linux-6.1/tcp_illinois.c" }`. Needs a C compiler. The
+    files keep Linux's licence.
+    """
+    from narrows import linux_source
+
+    with codes():
+        table = Table("file", "controller", "parameters", box=None, header_style="dim")
+        ERR.print(f"reading {escape(str(source))}, then compiling: up to a minute", style="dim")
+        folder, modules = linux_source.copy_controllers(source, to)
+        for module in modules:
+            if json:
+                line(file=str(folder / module.file), controller=module.controller, lacks=module.lacks)
+            given = ", ".join(f"{parameter['name']} = {parameter['value']}" for parameter in module.parameters)
+            table.add_row(module.file, module.controller or "–", escape(module.lacks or given))
+        if not json:
+            OUT.print(table)
+            running = [module for module in modules if not module.lacks]
+            OUT.print(
+                f"{len(running)} of {len(modules)} controllers run in the simulator; they are in {escape(str(folder))}"
+            )
+            if running:
+                OUT.print(
+                    f'in an experiment beside it: [bold]cc = {{ file = "{escape(folder.name)}/{running[0].file}" }}[/]'
+                )
+
+
+def _describe_file(path: str, found: dict[str, Any]) -> None:
+    """Prints a controller that a file has."""
+    OUT.print(f"[bold]{escape(str(found['name']))}[/]  [dim]{escape(_ECN[found['ecn']])}[/]")
+    OUT.print(escape(str(found["about"])))
+    OUT.print(f'\nin an experiment: [bold]cc = {{ file = "{escape(path)}" }}[/]')
+    for parameter in found["parameters"]:
+        OUT.print(f"[bold]{escape(parameter['name'])}[/] = {escape(parameter['value'])}")
 
 
 def describe(spec: dict[str, Any]) -> None:

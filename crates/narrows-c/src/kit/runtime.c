@@ -2,13 +2,18 @@
 /*
  * What Linux gives to its controllers: functions that they call, and the clock. Linked with each controller's own file.
  */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <bpf_tracing_net.h>
+#include <narrows.h>
 
-/* Set before each call: the simulated time, and whose call it is. */
+/* Set before each call: the simulated time, and the state of the connection's random numbers. */
 __u64 narrows_now_ns;
-struct sock *narrows_current;
+__u64 *narrows_stream;
 /* Ends the run; does not return. */
 void (*narrows_fail)(const char *file, __u32 line, const char *what);
 
@@ -30,6 +35,12 @@ const __u32 narrows_layout[] = {
 	sizeof(struct tcp_congestion_ops),
 	offsetof(struct tcp_congestion_ops, name),
 	offsetof(struct tcp_congestion_ops, init),
+	sizeof(struct narrows_path),
+	sizeof(struct narrows_ack),
+	offsetof(struct narrows_ack, phase),
+	offsetof(struct narrows_ack, may_grow),
+	sizeof(struct narrows_controller),
+	offsetof(struct narrows_controller, init),
 };
 
 __u64 bpf_ktime_get_ns(void)
@@ -51,12 +62,17 @@ __u64 bpf_jiffies64(void)
 __u32 bpf_get_prandom_u32(void)
 {
 	static __u64 of_no_connection;
-	__u64 *state = narrows_current ? &narrows_current->narrows_random : &of_no_connection;
+	__u64 *state = narrows_stream ? narrows_stream : &of_no_connection;
 	__u64 z = *state += 0x9e3779b97f4a7c15ull;
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
 	return (z ^ (z >> 31)) >> 32;
+}
+
+double narrows_random(void)
+{
+	return (bpf_get_prandom_u32() >> 1) * 0x1p-31;
 }
 
 /* Receivers are the simulator's own. */
@@ -162,6 +178,160 @@ void get_random_bytes(void *place, size_t size)
 
 	while (size--)
 		*next++ = bpf_get_prandom_u32();
+}
+
+extern const struct narrows_controller *__start_narrows_controllers[] __attribute__((weak));
+extern const struct narrows_controller *__stop_narrows_controllers[] __attribute__((weak));
+
+/* One of the file's controllers in plain C; NULL behind the last. */
+const struct narrows_controller *narrows_controller_at(__u32 number)
+{
+	const struct narrows_controller **place = __start_narrows_controllers + number;
+
+	return place < __stop_narrows_controllers ? *place : NULL;
+}
+
+extern const struct narrows_parameter *__start_narrows_parameters[] __attribute__((weak));
+extern const struct narrows_parameter *__stop_narrows_parameters[] __attribute__((weak));
+
+/* The name of one of the file's parameters; NULL behind the last. */
+const char *narrows_parameter_name(__u32 number)
+{
+	const struct narrows_parameter **place = __start_narrows_parameters + number;
+
+	return place < __stop_narrows_parameters ? (*place)->name : NULL;
+}
+
+/* The value of a parameter as text, in a page of memory. */
+void narrows_parameter_value(__u32 number, char *page)
+{
+	const struct narrows_parameter *one = __start_narrows_parameters[number];
+	const struct kernel_param kp = { .arg = one->place };
+	const int spare = 64 - 8 * one->size;
+	unsigned long long value = 0;
+
+	page[0] = 0;
+	if (one->ops) {
+		if (one->ops->get)
+			one->ops->get(page, &kp);
+		page[strcspn(page, "\n")] = 0;
+		return;
+	}
+	switch (one->kind) {
+	case NARROWS_SIGNED:
+		memcpy(&value, one->place, one->size);	/* the low bytes come first */
+		sprintf(page, "%lld", (long long)(value << spare) >> spare);
+		break;
+	case NARROWS_UNSIGNED:
+		memcpy(&value, one->place, one->size);
+		sprintf(page, "%llu", value);
+		break;
+	case NARROWS_BOOL:
+		strcpy(page, *(_Bool *)one->place ? "true" : "false");
+		break;
+	case NARROWS_DOUBLE:
+		sprintf(page, "%.15g", *(double *)one->place);
+		break;
+	default:
+		break;
+	}
+}
+
+static int set_signed(const struct narrows_parameter *one, const char *text)
+{
+	const int spare = 64 - 8 * one->size;
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 0);
+	if (errno || end == text || *end || value != (long long)((unsigned long long)value << spare) >> spare)
+		return -EINVAL;
+	memcpy(one->place, &value, one->size);
+	return 0;
+}
+
+static int set_unsigned(const struct narrows_parameter *one, const char *text)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || end == text || *end || *text == '-' || (one->size < 8 && value >> (8 * one->size)))
+		return -EINVAL;
+	memcpy(one->place, &value, one->size);
+	return 0;
+}
+
+static int set_bool(const struct narrows_parameter *one, const char *text)
+{
+	static const char *const no[] = { "0", "n", "false" }, *const yes[] = { "1", "y", "true" };
+	int each;
+
+	for (each = 0; each < 3; each++) {
+		if (!strcasecmp(text, no[each]) || !strcasecmp(text, yes[each])) {
+			*(_Bool *)one->place = !strcasecmp(text, yes[each]);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int set_double(const struct narrows_parameter *one, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value))
+		return -EINVAL;
+	*(double *)one->place = value;
+	return 0;
+}
+
+/* Sets a parameter, before the file's controller begins: 0, -ENOENT if there is none, -EINVAL if this is no value of it. */
+int narrows_set_parameter(const char *name, const char *text)
+{
+	const struct narrows_parameter **place = __start_narrows_parameters;
+
+	for (; place < __stop_narrows_parameters; place++) {
+		const struct narrows_parameter *one = *place;
+		const struct kernel_param kp = { .arg = one->place };
+
+		if (strcmp(one->name, name))
+			continue;
+		if (one->ops)
+			return one->ops->set && !one->ops->set(text, &kp) ? 0 : -EINVAL;
+		switch (one->kind) {
+		case NARROWS_SIGNED:
+			return set_signed(one, text);
+		case NARROWS_UNSIGNED:
+			return set_unsigned(one, text);
+		case NARROWS_BOOL:
+			return set_bool(one, text);
+		case NARROWS_DOUBLE:
+			return set_double(one, text);
+		default:
+			return -EINVAL;
+		}
+	}
+	return -ENOENT;
+}
+
+int param_set_uint_minmax(const char *text, const struct kernel_param *kp, unsigned int least, unsigned int most)
+{
+	unsigned int value;
+	const struct narrows_parameter one = { .place = &value, .size = sizeof(value) };
+
+	if (set_unsigned(&one, text) || value < least || value > most)
+		return -EINVAL;
+	*(unsigned int *)kp->arg = value;
+	return 0;
+}
+
+int param_get_uint(char *page, const struct kernel_param *kp)
+{
+	return sprintf(page, "%u", *(unsigned int *)kp->arg);
 }
 
 /* The controller that the module registered. */

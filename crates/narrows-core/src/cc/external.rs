@@ -2,7 +2,9 @@
 //! innermost loop.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use super::{Ack, Cause, CongestionControl, Context, Controller, Owner, Path, Sent, Spec};
@@ -29,6 +31,9 @@ pub fn is_python(file: &str) -> bool {
 pub trait Library: Debug + Send + Sync {
     /// Its name, its use of ECN, and whether it reads rates of delivery.
     fn spec(&self) -> &'static Spec;
+
+    /// What an experiment may set, name and value, in the order of names.
+    fn parameters(&self) -> Vec<(String, String)>;
 
     /// The controller of a new connection.
     fn build(self: Arc<Self>, context: &Context<'_>, ecn: bool) -> Controller;

@@ -76,6 +76,8 @@ pub enum Scalar {
     Text(String),
     /// Several of them.
     List(Vec<Scalar>),
+    /// [`PARAMETERS`] of a file.
+    Table(Vec<(Located<String>, Located<Scalar>)>),
 }
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -170,6 +172,9 @@ const SCHEDULER: &str = "a scheduler";
 /// In the place of a controller's name: a file in C or Python, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
 pub(crate) const FILE: &str = "file";
 
+/// Of a file: values of its controller's parameters, by name.
+pub(crate) const PARAMETERS: &str = "parameters";
+
 /// What [`FILE`] is: a path, or a table.
 struct File(Vec<(Located<String>, Located<Scalar>)>);
 
@@ -187,9 +192,18 @@ impl<'de> Deserialize<'de> for File {
                 let key = Located { value: "path".to_owned(), span: 0..0 };
                 Ok(File(vec![(key, Located { value: Scalar::Text(text.to_owned()), span: 0..0 })]))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<File, A::Error> {
-                let table = serde::de::value::MapAccessDeserializer::new(map);
-                Parameters::deserialize(table).map(|Parameters(entries)| File(entries))
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
+                let mut entries = vec![];
+                while let Some(key) = map.next_key::<Located<String>>()? {
+                    let value = if key.value == PARAMETERS {
+                        let Located { value: Parameters(values), span } = map.next_value::<Located<Parameters>>()?;
+                        Located { value: Scalar::Table(values), span }
+                    } else {
+                        map.next_value()?
+                    };
+                    entries.push((key, value));
+                }
+                Ok(File(entries))
             }
         }
         deserializer.deserialize_any(PathOrTable)
@@ -354,7 +368,16 @@ inline_schema!(Controller, "controller", |generator| choices(
             { "type": "string", "examples": ["mine.bpf.c"] },
             {
                 "type": "object", "additionalProperties": false, "required": ["path"],
-                "properties": { "path": { "type": "string" }, "name": { "type": "string" } },
+                "properties": {
+                    "path": { "type": "string" },
+                    "name": { "type": "string" },
+                    PARAMETERS: {
+                        "type": "object",
+                        "additionalProperties": { "type": ["boolean", "number", "string"] },
+                        "description": "Values of its parameters: of a module, of BPF's global `const volatile` numbers, of \
+                                        attributes of a class in Python.",
+                    },
+                },
             },
         ] } },
     })],

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 const CONTROLLER: &str = r#"#include "beside.h"
+const volatile __u32 cap = 9;
 SEC("struct_ops") __u32 BPF_PROG(ssthresh, struct sock *sk) { return HALF(tcp_sk(sk)->snd_cwnd); }
 SEC("struct_ops") void BPF_PROG(avoid, struct sock *sk, __u32 ack, __u32 acked) { }
 SEC("struct_ops") __u32 BPF_PROG(undo, struct sock *sk) { return tcp_sk(sk)->snd_cwnd; }
@@ -73,6 +74,11 @@ fn a_plan_holds_the_controllers_files() {
     assert_eq!(program.others.into_iter().collect::<Vec<_>>(), [("beside.h".to_owned(), HEADER.to_owned())]);
     let two = chosen("bbr");
     assert_eq!((two.name.as_str(), two.ecn), ("mine.bpf.c", true), "`bbr` is one of the registry");
+    let with =
+        expanded(&folder, r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = 12 } } }"#);
+    let program =
+        with.unwrap_or_else(|error| panic!("{}", error.render())).plans[0].traffic[0].controller.program.clone();
+    assert_eq!(program.expect("the file").parameters, [("cap".to_owned(), "12".to_owned())].into());
     let missing = expanded(&folder, r#"{ file = "inside/mine.bpf.c" }"#).map(|_| ()).expect_err("which?").render();
     assert!(missing.contains("`mine.bpf.c` has several controllers: one, bbr"), "{missing}");
     fs::remove_dir_all(folder).unwrap();
@@ -87,7 +93,20 @@ fn files_that_are_no_controllers_are_refused() {
         (r#"{ file = "../mine.bpf.c" }"#, &["is outside the experiment's folder"]),
         (r#"{ file = "wrong.c" }"#, &["`wrong.c` does not compile", "wrong.c:2", "of_tomorrow"]),
         (r#"{ file = "empty.c" }"#, &["`empty.c` has no controller", "struct tcp_congestion_ops"]),
-        (r#"{ file = { path = "empty.c", mode = "fast" } }"#, &["unknown key `mode`", "path, name"]),
+        (r#"{ file = { path = "empty.c", mode = "fast" } }"#, &["unknown key `mode`", "path, name, parameters"]),
+        (
+            r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { caps = 1 } } }"#,
+            &["`mine.bpf.c` has no parameter `caps`: it has cap", "experiment.toml:11:78"],
+        ),
+        (
+            r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = "many" } } }"#,
+            &["`many` is no value of the parameter `cap` of `mine.bpf.c`, which is a whole number that fits"],
+        ),
+        (
+            r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = [1] } } }"#,
+            &["`cap` is a list", "a file's parameter is true, false, a number or a text"],
+        ),
+        (r#"{ file = { path = "inside/mine.bpf.c", parameters = 3 } }"#, &["`3` stands where a table of parameters belongs"]),
         (r#"{ file = { name = "one" } }"#, &["`file` is the path of a controller in C or Python"]),
         ("{ file = 3 }", &["the path of a controller in C or Python"]),
     ] {

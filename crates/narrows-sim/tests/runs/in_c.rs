@@ -35,7 +35,7 @@ const SSTHRESH: &str = "return tcp_reno_ssthresh(sk);";
 const AVOID: &str = "tcp_reno_cong_avoid(sk, ack, acked);";
 
 fn source(text: &str) -> Source {
-    Source { name: "one.bpf.c".to_owned(), text: text.to_owned(), others: [].into() }
+    Source { name: "one.bpf.c".to_owned(), text: text.to_owned(), others: [].into(), parameters: [].into() }
 }
 
 fn in_c(text: &str, ecn: bool) -> ControllerChoice {
@@ -44,6 +44,7 @@ fn in_c(text: &str, ecn: bool) -> ControllerChoice {
         controller: "one".to_owned(),
         text: text.to_owned(),
         others: [].into(),
+        parameters: [].into(),
     };
     ControllerChoice { name: "one".to_owned(), values: vec![], ecn, program: Some(program) }
 }
@@ -165,10 +166,194 @@ module_init(other_register);
         "shared.c" => Some(shared.to_owned()),
         _ => None,
     };
-    let Source { name, text, others } = Source::gather("module.c".to_owned(), main.to_owned(), beside);
-    assert_eq!(others.keys().collect::<Vec<_>>(), ["shared.c", "shared.h"]);
-    assert_eq!(inspect(&Source { name, text: text.clone(), others: others.clone() }, None).unwrap().name, "module");
-    let program = Program { file: "module.c".to_owned(), controller: "module".to_owned(), text, others };
+    let source = Source::gather("module.c".to_owned(), main.to_owned(), beside);
+    assert_eq!(source.others.keys().collect::<Vec<_>>(), ["shared.c", "shared.h"]);
+    assert_eq!(inspect(&source, None).unwrap().name, "module");
+    let Source { name: file, text, others, parameters } = source;
+    let program = Program { file, controller: "module".to_owned(), text, others, parameters };
     let choice = ControllerChoice { name: "module".to_owned(), values: vec![], ecn: false, program: Some(program) };
     assert_eq!(run(&plan(choice), 1).flows, run(&plan(ControllerChoice::new("newreno", false)), 1).flows);
+}
+
+/// NewReno with numbers that an experiment may set: `avoid` sees `factor`, `share`, `is_off` and `limited`.
+fn with_parameters(parameters: &[(&str, &str)]) -> ControllerChoice {
+    let text = r#"#include <linux/module.h>
+#include <net/tcp.h>
+static int floor_window __read_mostly = 2;
+module_param(floor_window, int, 0644);
+MODULE_PARM_DESC(floor_window, "least window");
+static bool halves __read_mostly = true;
+module_param(halves, bool, 0644);
+static unsigned int cap = 4000;
+static int cap_set(const char *text, const struct kernel_param *kp) { return param_set_uint_minmax(text, kp, 1, 5000); }
+static const struct kernel_param_ops cap_ops = { .set = cap_set, .get = param_get_uint };
+module_param_cb(cap, &cap_ops, &cap, 0644);
+static u32 one_ssthresh(struct sock *sk)
+{
+	return halves ? tcp_reno_ssthresh(sk) : max_t(u32, tcp_sk(sk)->snd_cwnd, floor_window);
+}
+static void one_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	tcp_reno_cong_avoid(sk, ack, acked);
+	tcp_sk(sk)->snd_cwnd = min_t(u32, tcp_sk(sk)->snd_cwnd, cap);
+}
+static struct tcp_congestion_ops one __read_mostly = {
+	.ssthresh = one_ssthresh, .cong_avoid = one_avoid, .undo_cwnd = tcp_reno_undo_cwnd, .name = "one",
+};
+static int __init one_register(void) { return tcp_register_congestion_control(&one); }
+module_init(one_register);
+"#;
+    of_text("one.c", text, parameters)
+}
+
+fn of_text(file: &str, text: &str, parameters: &[(&str, &str)]) -> ControllerChoice {
+    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let (file, text, controller) = (file.to_owned(), text.to_owned(), "one".to_owned());
+    let program = Program { file, controller, text, others: [].into(), parameters };
+    ControllerChoice { name: "one".to_owned(), values: vec![], ecn: false, program: Some(program) }
+}
+
+fn largest_window(controller: ControllerChoice) -> f64 {
+    let results = run(&plan(controller), 1);
+    let windows = results.series.iter().filter(|row| row.quantity == Quantity::WindowPackets).map(|row| row.value);
+    windows.fold(0.0, f64::max)
+}
+
+#[test]
+fn a_modules_parameters_are_those_of_the_experiment() {
+    let newreno = run(&plan(ControllerChoice::new("newreno", false)), 1).flows;
+    assert_eq!(run(&plan(with_parameters(&[])), 1).flows, newreno, "by default it is NewReno");
+    assert_eq!(largest_window(with_parameters(&[("cap", "13")])), 13.0);
+    assert_ne!(run(&plan(with_parameters(&[("halves", "false")])), 1).flows, newreno);
+}
+
+#[test]
+fn global_constants_of_bpf_are_parameters() {
+    let text = |declared: &str| {
+        controller(
+            SSTHRESH,
+            "tcp_reno_cong_avoid(sk, ack, acked); if (tcp_sk(sk)->snd_cwnd > cap) tcp_sk(sk)->snd_cwnd = cap;",
+            declared,
+        )
+    };
+    for (declared, value) in [("const volatile __u32 cap = 4000;", "13"), ("const volatile __s64 cap = 0x1000;", "0xd")]
+    {
+        let text = text(declared);
+        assert!(largest_window(of_text("one.bpf.c", &text, &[])) > 20.0);
+        assert_eq!(largest_window(of_text("one.bpf.c", &text, &[("cap", value)])), 13.0, "{declared}");
+    }
+    let plain = text("const int cap = 4000;");
+    let source = Source { parameters: [("cap".to_owned(), "7".to_owned())].into(), ..source(&plain) };
+    let error = inspect(&source, None).expect_err("its compiler has read it").to_string();
+    assert_eq!(error, "`one.bpf.c` has no parameter `cap`: it has none");
+}
+
+#[test]
+fn parameters_that_do_not_exist_or_do_not_fit_are_refused() {
+    let refused = |choice: ControllerChoice| {
+        let Program { file: name, text, others, parameters, .. } = choice.program.expect("in a file");
+        inspect(&Source { name, text, others, parameters }, None).expect_err("refused").to_string()
+    };
+    let of_module = |name, value| refused(with_parameters(&[(name, value)]));
+    assert_eq!(of_module("caps", "7"), "`one.c` has no parameter `caps`: it has cap, floor_window, halves");
+    for (name, value) in
+        [("cap", "5001"), ("cap", "-1"), ("floor_window", "2147483648"), ("halves", "2"), ("cap", "0.5")]
+    {
+        assert_eq!(of_module(name, value), format!("`{value}` is no value of the parameter `{name}` of `one.c`"));
+    }
+    let small = controller(
+        SSTHRESH,
+        "if (tcp_sk(sk)->snd_cwnd < cap) tcp_reno_cong_avoid(sk, ack, acked);",
+        "const volatile __u8 cap = 9;",
+    );
+    assert_eq!(
+        refused(of_text("one.bpf.c", &small, &[("cap", "256")])),
+        "`256` is no value of the parameter `cap` of `one.bpf.c`, which is a whole number that fits"
+    );
+}
+
+/// NewReno in plain C: the window grows by a packet for each in slow start, and by their share of it later.
+fn plain(more: &str, on_ack: &str) -> String {
+    format!(
+        r#"#include <narrows.h>
+NARROWS_PARAMETER(double, share, 0.5);
+NARROWS_PARAMETER(int, cap, 1000000);
+struct one {{ uint64_t acks; }};
+static void on_ack(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path)
+{{
+	struct one *own = s->state;
+	own->acks++;
+	{on_ack}
+	if (!ack->may_grow || ack->limited_by != NARROWS_WINDOW)
+		return;
+	if (s->window < s->threshold)
+		s->window = fmin(s->window + ack->acked, s->threshold);
+	else
+		s->window += ack->acked / s->window;
+	s->window = fmin(s->window, cap);
+}}
+static void on_congestion(struct narrows_sender *s, enum narrows_cause cause, const struct narrows_path *path)
+{{
+	s->window = s->threshold = fmax(s->window * share, 2);
+}}
+NARROWS_CONTROLLER(one, .on_ack = on_ack, .on_congestion = on_congestion, .state_size = sizeof(struct one), {more});
+"#
+    )
+}
+
+#[test]
+fn a_controller_in_plain_c_has_parameters_and_a_state_for_each_connection() {
+    let text = plain("", "s->window = 12 + fmin(own->acks, cap); return;");
+    assert_eq!(largest_window(of_text("one.c", &text, &[("cap", "18")])), 30.0);
+    let cautious = of_text("one.c", &plain("", ""), &[("share", "0.9")]);
+    assert_ne!(run(&plan(cautious), 1).flows, run(&plan(of_text("one.c", &plain("", ""), &[])), 1).flows);
+}
+
+#[test]
+fn a_controller_in_plain_c_paces_and_draws_random_numbers_of_its_own() {
+    // 2 Mbit/s of packets of 1,500 bytes, of which 40 are headers, by each of three flows; before the first RTT nothing is paced.
+    let paced = plain(".needs_delivery_rate = true", "s->pacing_rate = 2e6;");
+    for flow in run(&plan(of_text("one.c", &paced, &[])), 1).flows {
+        let rate = flow.received_bytes as f64 * 8.0 / 4.0;
+        assert!((1.7e6..1.95e6).contains(&rate), "{rate} bit/s");
+    }
+    let draws = of_text("one.c", &plain("", "s->window = 1 + floor(20 * narrows_random()); return;"), &[]);
+    let [first, again, other] = [1, 1, 2].map(|seed| run(&plan(draws.clone()), seed).flows);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}
+
+#[test]
+fn what_a_controller_in_plain_c_does_wrong_ends_the_run() {
+    let message = |text: &str| {
+        let ended = catch_unwind(AssertUnwindSafe(|| run(&plan(of_text("one.c", text, &[])), 1)));
+        ended.expect_err("the run ends").downcast::<Misbehaved>().expect("with the controller's fault").0
+    };
+    for (statement, expected) in [
+        ("s->window = 0.5;", "one.c: on_ack leaves a window of 0.5 packets, where 1 to 1073741824 are possible"),
+        ("s->window = NAN;", "one.c: on_ack leaves a window of NaN packets, where 1 to 1073741824 are possible"),
+        ("s->threshold = 0;", "one.c: on_ack leaves a threshold of 0 packets, where 1 or more are possible"),
+        ("s->pacing_rate = -1;", "one.c: on_ack leaves a pacing rate of -1 bit/s, where 0 and 1 to 1e15 are possible"),
+    ] {
+        assert_eq!(
+            message(&plain("", &format!("if (own->acks == 40) {statement} if (own->acks == 40) return;"))),
+            expected
+        );
+    }
+    let divides =
+        plain("", "own->acks / (own->acks - 40);").replace("own->acks / ", "volatile uint64_t one = own->acks / ");
+    let line = 1 + divides.lines().position(|line| line.contains("own->acks / ")).unwrap();
+    assert_eq!(message(&divides), format!("one.c:{line}: divides by zero"));
+    let stays = plain(".on_timeout = on_timeout", "").replace(
+        "NARROWS_CONTROLLER(",
+        "static void on_timeout(struct narrows_sender *s, bool repeated, const struct narrows_path *path) {}\nNARROWS_CONTROLLER(",
+    );
+    let mut cut = plan(of_text("one.c", &stays, &[]));
+    cut.network.links.iter_mut().for_each(|link| link.loss = u32::MAX / 3);
+    let ended = catch_unwind(AssertUnwindSafe(|| run(&cut, 1))).expect_err("the run ends");
+    let said = ended.downcast::<Misbehaved>().expect("with the controller's fault").0;
+    assert!(said.starts_with("one.c: on_timeout leaves a window of "), "{said}");
+    let lacks = plain("", "").replace(".on_congestion = on_congestion, ", "");
+    let error = inspect(&source(&lacks), None).expect_err("it is incomplete");
+    assert!(matches!(error, Error::NoController(_)), "{error}");
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <bpf_tracing_net.h>
+#include <narrows_parameter.h>
 
 /* Of the compiler and the module loader. */
 #define __init
@@ -40,9 +41,10 @@
 #define MODULE_DESCRIPTION(text)
 #define MODULE_VERSION(text)
 #define MODULE_PARM_DESC(name, text)
-#define module_param(name, type, permissions)
+#define module_param(name, type, permissions) \
+	NARROWS_PARAMETER_ENTRY(name, &name, sizeof(name), NARROWS_KIND(name), NULL)
 #define module_param_cb(name, ops, argument, permissions) \
-	static const void *narrows_unused_##name[] __attribute__((unused)) = { (ops), (argument) }
+	NARROWS_PARAMETER_ENTRY(name, argument, 0, NARROWS_TEXT, ops)
 #define module_exit(function) \
 	static void (*narrows_exit)(void) __attribute__((unused)) = function
 /* Of the file that was asked for, not of others that it needs: see compiler.rs. */
@@ -51,19 +53,8 @@
 #else
 #define module_init(function) static int (*narrows_init)(void) __attribute__((unused)) = function
 #endif
-struct kernel_param { void *arg; };
-struct kernel_param_ops {
-	int (*set)(const char *text, const struct kernel_param *kp);
-	int (*get)(char *buffer, const struct kernel_param *kp);
-};
-static inline int param_set_uint_minmax(const char *text, const struct kernel_param *kp, unsigned int least, unsigned int most)
-{
-	return 0;
-}
-static inline int param_get_uint(char *buffer, const struct kernel_param *kp)
-{
-	return 0;
-}
+extern int param_set_uint_minmax(const char *text, const struct kernel_param *kp, unsigned int least, unsigned int most);
+extern int param_get_uint(char *page, const struct kernel_param *kp);
 
 /* Lists of functions that BPF may call: nobody calls them here. */
 struct btf_kfunc_id_set { const void *owner; const void *set; };
