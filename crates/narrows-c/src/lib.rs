@@ -1,8 +1,9 @@
-//! Controllers in C, as one writes them for Linux in BPF (`struct tcp_congestion_ops`), in the simulator.
+//! Controllers in C, in the simulator: as one writes them for Linux (`struct tcp_congestion_ops`), or in plain C.
 //!
 //! [`compile`] makes a shared library of the file, with the headers of `kit/include`, which have the kernel's names for what
-//! the simulator knows, and with `kit/runtime.c`, which has the kernel's functions. [`Library`] loads it, and makes
-//! the controller of one connection, which calls the file's hooks in the kernel's order.
+//! the simulator knows, and with `kit/runtime.c`, which has the kernel's functions. [`Library`] loads it, sets its parameters,
+//! and makes the controller of one connection: one of Linux's interface calls the file's hooks in the kernel's order, one of
+//! `narrows.h` calls its functions with the contract's facts.
 //!
 //! [`load`] takes files in Python, too, where the process has [somebody who runs them](run_python_with).
 

@@ -106,7 +106,10 @@ fn files_that_are_no_controllers_are_refused() {
             r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = [1] } } }"#,
             &["`cap` is a list", "a file's parameter is true, false, a number or a text"],
         ),
-        (r#"{ file = { path = "inside/mine.bpf.c", parameters = 3 } }"#, &["`3` stands where a table of parameters belongs"]),
+        (
+            r#"{ file = { path = "inside/mine.bpf.c", parameters = 3 } }"#,
+            &["`3` stands where a table of parameters belongs"],
+        ),
         (r#"{ file = { name = "one" } }"#, &["`file` is the path of a controller in C or Python"]),
         ("{ file = 3 }", &["the path of a controller in C or Python"]),
     ] {
