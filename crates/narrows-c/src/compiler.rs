@@ -35,6 +35,17 @@ const KIT: &[(&str, &str)] = kit![
     "include/linux/tcp.h",
     "include/linux/types.h",
 ];
+/// Those of them that stand in the place of the kernel's own where a file is compiled to BPF.
+pub const BPF_HEADERS: &[(&str, &str)] = &[
+    ("vmlinux.h", include_str!("kit/include/vmlinux.h")),
+    ("bpf_tcp_helpers.h", include_str!("kit/include/bpf_tcp_helpers.h")),
+    ("bpf_tracing_net.h", include_str!("kit/include/bpf_tracing_net.h")),
+    ("errno.h", include_str!("kit/bpf/errno.h")),
+    ("linux/bpf.h", include_str!("kit/include/linux/bpf.h")),
+    ("linux/stddef.h", include_str!("kit/include/linux/stddef.h")),
+    ("linux/tcp.h", include_str!("kit/include/linux/tcp.h")),
+    ("linux/types.h", include_str!("kit/include/linux/types.h")),
+];
 /// As the kernel is compiled where it matters: integers wrap, and pointers of different types may meet. Divisions by zero are
 /// found, with their line; a run that one ends unwinds through the file's functions.
 const FLAGS: &[&str] = &[
@@ -118,7 +129,7 @@ impl Source {
     }
 
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
-    pub(crate) fn is_before_6_10(&self) -> bool {
+    pub fn is_before_6_10(&self) -> bool {
         // From then on the parameter before the sample is a number: `int flag`.
         let follows_a_number = |before: &str| {
             let parameter = before.trim_end().strip_suffix(',').and_then(|before| before.rsplit([',', '(']).next());
@@ -142,7 +153,7 @@ pub fn read(path: &Path) -> Result<Source, Error> {
 }
 
 /// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.
-fn is_plain(name: &str) -> bool {
+pub fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(['-', '.'])
         && !name.contains(['/', '\\', '"'])

@@ -18,8 +18,9 @@ mod plain;
 mod socket;
 mod watchdog;
 
-pub use compiler::{Source, compile, read};
+pub use compiler::{BPF_HEADERS, Source, compile, is_plain, read};
 pub use error::{Error, Misbehaved};
 pub use language::{Load, inspect, load, run_python_with, spec};
-pub use library::Library;
+pub use library::{Library, Named, named};
+pub use parameters::set_constants;
 pub use watchdog::{Call, watch};

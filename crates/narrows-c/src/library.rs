@@ -1,6 +1,7 @@
 //! A compiled file in this process.
 
 use std::fs;
+use std::mem::offset_of;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -188,15 +189,46 @@ type Fail = unsafe extern "C-unwind" fn(*const std::ffi::c_char, u32, *const std
 
 /// The symbols of controllers, in the order of their names.
 fn controllers(bytes: &[u8]) -> object::Result<Vec<String>> {
+    Ok(named(bytes)?.into_iter().map(|controller| controller.symbol).collect())
+}
+
+/// A `struct tcp_congestion_ops` of a compiled file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name of its variable.
+    pub symbol: String,
+    /// Its name for Linux.
+    pub name: String,
+    /// Whether it needs ECN.
+    pub needs_ecn: bool,
+}
+
+/// The controllers of Linux's interface in a library or an object for BPF, in the order of their variables' names.
+///
+/// # Errors
+/// If the file is none of the two.
+pub fn named(bytes: &[u8]) -> object::Result<Vec<Named>> {
     let file = object::File::parse(bytes)?;
-    let is_theirs = |name: object::Result<&str>| name.is_ok_and(|name| SECTIONS.contains(&name));
-    let sections: Vec<_> = file.sections().filter(|section| is_theirs(section.name())).map(|it| it.index()).collect();
-    let own = file.symbols().filter(|it| {
-        it.size() == size_of::<Ops>() as u64 && it.section_index().is_some_and(|at| sections.contains(&at))
-    });
-    let mut names = own.map(|symbol| symbol.name().map(ToOwned::to_owned)).collect::<object::Result<Vec<_>>>()?;
-    names.sort();
-    Ok(names)
+    let mut found = vec![];
+    for section in file.sections().filter(|section| section.name().is_ok_and(|name| SECTIONS.contains(&name))) {
+        let own = |it: &object::Symbol<'_, '_>| {
+            it.size() == size_of::<Ops>() as u64 && it.section_index() == Some(section.index())
+        };
+        for symbol in file.symbols().filter(own) {
+            let start = usize::try_from(symbol.address() - section.address()).unwrap_or(usize::MAX);
+            let data = section.data()?.get(start..).and_then(|rest| rest.get(..size_of::<Ops>())).unwrap_or_default();
+            let text = data.get(offset_of!(Ops, name)..offset_of!(Ops, owner)).unwrap_or_default();
+            let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+            let flags = data.get(offset_of!(Ops, flags)..).and_then(|rest| rest.first_chunk()).copied();
+            found.push(Named {
+                symbol: symbol.name()?.to_owned(),
+                name: String::from_utf8_lossy(text).into_owned(),
+                needs_ecn: flags.is_some_and(|flags| u32::from_le_bytes(flags) & NEEDS_ECN != 0),
+            });
+        }
+    }
+    found.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+    Ok(found)
 }
 
 /// Under a name of its own: the loader keeps one copy of each file, with its variables as the last run left them.

@@ -18,11 +18,11 @@ type Set = unsafe extern "C-unwind" fn(*const c_char, *const c_char) -> c_int;
 type Name = unsafe extern "C-unwind" fn(u32) -> *const c_char;
 type Value = unsafe extern "C-unwind" fn(u32, *mut c_char);
 
-/// Writes the values of constants into the library's file, before it is loaded; gives back the parameters that are none of these.
+/// Writes the values of constants into the library or object that was compiled, before it is loaded; gives back the parameters that are none of these.
 ///
 /// # Errors
 /// If a value does not fit.
-pub(crate) fn set_constants<'a>(source: &'a Source, bytes: &mut [u8]) -> Result<BTreeMap<&'a str, &'a str>, Error> {
+pub fn set_constants<'a>(source: &'a Source, bytes: &mut [u8]) -> Result<BTreeMap<&'a str, &'a str>, Error> {
     let places = constants(source, bytes);
     let mut others = BTreeMap::new();
     for (name, value) in &source.parameters {

@@ -27,6 +27,21 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
     with(failure, error.help())
 }
 
+/// Why a file is no controller.
+pub(crate) fn by_compiler(error: &narrows_c::Error) -> Failure {
+    match error {
+        narrows_c::Error::NoCompiler(_) => {
+            Failure::environment("to load a controller in C narrowsd needs clang, which does not run")
+                .help("on Debian: apt install clang; or name it in the variable CLANG")
+        }
+        narrows_c::Error::Several { .. } | narrows_c::Error::Unknown { .. } => {
+            Failure::input(error).help("say which: --controller NAME")
+        }
+        narrows_c::Error::Io { .. } => Failure::failed(error),
+        _ => Failure::input(error).help(error.help()),
+    }
+}
+
 /// What was written wrongly.
 pub(crate) fn by_scenario(problem: &Problem) -> Failure {
     let help = match problem.component() {

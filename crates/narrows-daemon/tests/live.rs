@@ -5,6 +5,8 @@
 mod bridge;
 #[path = "live/ends.rs"]
 mod ends;
+#[path = "live/from_file.rs"]
+mod from_file;
 #[path = "live/lacks.rs"]
 mod lacks;
 #[path = "live/life.rs"]
@@ -51,6 +53,8 @@ const TESTS: &[Test] = &[
     ("what_is_not_there_yet_is_waited_for", serve::what_is_not_there_yet_is_waited_for),
     ("a_killed_service_leaves_nothing", serve::a_killed_service_leaves_nothing),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
+    ("a_file_is_compiled_loaded_used_and_removed", from_file::a_file_is_compiled_loaded_used_and_removed),
+    ("a_files_parameters_are_set_and_its_faults_told", from_file::a_files_parameters_are_set_and_its_faults_told),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
     ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),
     ("the_service_manager_is_told_when_it_is_loaded", ends::the_service_manager_is_told_when_it_is_loaded),

@@ -1,7 +1,7 @@
 //! The table of what can be loaded.
 
 use crate::error::Error;
-use narrows_core::cc::{Owner, Spec};
+use narrows_core::cc::{EcnUse, Owner, Spec};
 
 /// A controller that has a twin in the kernel.
 #[derive(Debug)]
@@ -21,6 +21,29 @@ pub struct Controller {
     pub has_scale: bool,
     /// The compiled program.
     pub(crate) object: &'static [u8],
+}
+
+impl Controller {
+    /// One that is not in the table: compiled from a file, and registered under this name, which the file gave it.
+    pub fn of_file(name: &str, needs_ecn: bool) -> &'static Controller {
+        let ecn = if needs_ecn { EcnUse::Exact } else { EcnUse::Optional };
+        let spec = narrows_c::spec(name.to_owned(), "A controller in C.", ecn, false);
+        // A process has as many of these as it is told names.
+        Box::leak(Box::new(Controller {
+            spec,
+            registered: spec.name,
+            recovery: Owner::Transport,
+            needs_ecn,
+            has_alpha: false,
+            has_scale: false,
+            object: &[],
+        }))
+    }
+
+    /// Whether it was compiled from a file, and so publishes nothing of its connections.
+    pub fn is_of_file(&self) -> bool {
+        self.object.is_empty()
+    }
 }
 
 macro_rules! object {

@@ -1,6 +1,6 @@
 //! Controllers that outlive the process that loaded them: pins in a folder of a bpf file system.
 
-use crate::controllers::Controller;
+use crate::controllers::{self, Controller};
 use crate::error::Error;
 use crate::maps::{Maps, NAMES};
 use libbpf_rs::{MapCore, MapHandle};
@@ -21,6 +21,16 @@ const ROOT: &str = "/sys/fs/bpf/narrows";
 /// Where a controller is pinned unless told otherwise: `/sys/fs/bpf/narrows/<name>`.
 pub fn folder(controller: &Controller) -> PathBuf {
     Path::new(ROOT).join(controller.spec.name)
+}
+
+/// The names of controllers that were compiled from files and are pinned, in the order of the alphabet.
+pub fn of_files() -> Vec<String> {
+    let folders = fs::read_dir(ROOT).into_iter().flatten().filter_map(Result::ok);
+    let pinned = folders.filter(|entry| is_registration(&entry.path()));
+    let names = pinned.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| controllers::find(name).is_err()).collect();
+    names.sort();
+    names
 }
 
 /// Whether a registration is pinned in `folder`.

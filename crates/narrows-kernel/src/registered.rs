@@ -69,7 +69,7 @@ fn listed(controller: &'static Controller) -> Option<Registered> {
         let Ok(map) = MapHandle::from_map_id(info.id) else { continue };
         let value = map.lookup(&KEY, MapFlags::ANY).ok().flatten().unwrap_or_default();
         // Another program's map may have the same name: the name that is registered stands inside.
-        if !contains(&value, controller.registered.as_bytes()) {
+        if !contains(&value, format!("{}\0", controller.registered).as_bytes()) {
             continue;
         }
         let link = link_of(info.id);
@@ -133,8 +133,11 @@ pub fn remove_stale(controller: &'static Controller) -> Result<usize, Error> {
     Ok(removed)
 }
 
-/// How hook tables are called in `src/bpf/<name>.bpf.c`.
+/// How hook tables are called in `src/bpf/<name>.bpf.c`; in a file of somebody's own as they like.
 fn is_hook_table(controller: &Controller, name: &str) -> bool {
+    if controller.is_of_file() {
+        return true;
+    }
     let rest = name.strip_prefix(controller.spec.name).unwrap_or_default();
     rest.starts_with("_linked") || rest.starts_with("_plain")
 }

@@ -1,8 +1,11 @@
 //! `narrowsd cc load`: pins a controller and returns, or holds it in the foreground until it is told to end.
 
+use std::path::Path;
+
 use clap::Args;
+use narrows_kernel::from_file::Program;
 use narrows_kernel::registered::{self, is_registered};
-use narrows_kernel::{Controller, Kernel, Loaded, Options, Settings, pinned};
+use narrows_kernel::{Controller, Error, FromFile, Kernel, Loaded, Options, Settings, controllers, pinned};
 
 use super::unload::refuse_what_is_elsewhere;
 use super::{assignment, named, refused, route, say, system_default};
@@ -15,8 +18,11 @@ const FALLBACKS: [&str; 2] = ["cubic", "reno"];
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Which controller: `narrowsd cc list` names them
+    /// Which controller: `narrowsd cc list` names them; or a file in C for BPF, `mine.bpf.c`, which clang compiles
     name: String,
+    /// Of several controllers in a file, this one
+    #[arg(long, value_name = "NAME")]
+    controller: Option<String>,
     /// A parameter of every namespace, as `t=5ms`; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -31,11 +37,90 @@ pub(crate) struct Arguments {
     default: bool,
 }
 
+/// What is about to be loaded.
+enum Wanted {
+    OfTable(&'static Controller, Settings, Options),
+    OfFile(Program),
+}
+
+/// What this process holds.
+enum Held {
+    OfTable(Loaded),
+    OfFile(FromFile),
+}
+
+impl Wanted {
+    fn new(arguments: &Arguments) -> Result<Wanted, Failure> {
+        if arguments.name.ends_with(".c") {
+            return of_file(arguments).map(Wanted::OfFile);
+        }
+        if arguments.controller.is_some() {
+            return Err(
+                Failure::input("--controller chooses one of a file's controllers").help("give the file: mine.bpf.c")
+            );
+        }
+        let controller = named(&arguments.name)?;
+        let mut settings = Settings::defaults(controller);
+        assignment::apply(controller, &mut settings, &arguments.sets)?;
+        let options = Options { fallback: Some(fallback(arguments.fallback.as_deref())?), ..Options::default() };
+        Ok(Wanted::OfTable(controller, settings, options))
+    }
+
+    fn controller(&self) -> &'static Controller {
+        match self {
+            Wanted::OfTable(controller, ..) => controller,
+            Wanted::OfFile(program) => program.controller,
+        }
+    }
+
+    fn load(&self) -> Result<Held, Error> {
+        match self {
+            Wanted::OfTable(controller, settings, options) => {
+                Loaded::load_with(controller, settings, options).map(Held::OfTable)
+            }
+            Wanted::OfFile(program) => FromFile::load(program).map(Held::OfFile),
+        }
+    }
+}
+
+impl Held {
+    fn pin(self, folder: &Path) -> Result<(), Error> {
+        match self {
+            Held::OfTable(loaded) => loaded.pin(folder).map(drop),
+            Held::OfFile(loaded) => loaded.pin(folder),
+        }
+    }
+}
+
+/// Compiles a file, with the parameters that are given.
+fn of_file(arguments: &Arguments) -> Result<Program, Failure> {
+    if arguments.fallback.is_some() {
+        let sentence = "--fallback is for the controllers of `narrowsd cc list`: a file's own does what it does";
+        return Err(Failure::input(sentence));
+    }
+    let mut source = narrows_c::read(Path::new(&arguments.name)).map_err(|error| refused::by_compiler(&error))?;
+    for set in &arguments.sets {
+        let Some((name, value)) = set.split_once('=') else {
+            return Err(Failure::input(format!("--set {set}: no `=`")).help("write it as --set cap=20"));
+        };
+        source.parameters.insert(name.to_owned(), value.to_owned());
+    }
+    let program = Program::compile(&source, arguments.controller.as_deref());
+    let program = program.map_err(|error| refused::by_compiler(&error))?;
+    let name = program.controller.registered;
+    match controllers::find(name) {
+        Ok(_) => Err(Failure::input(format!(
+            "{} calls its controller {name}, as one of narrowsd's own is called",
+            arguments.name
+        ))
+        .help("give it another `.name`")),
+        Err(_) => Ok(program),
+    }
+}
+
 pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
-    let controller = named(&arguments.name)?;
-    let mut settings = Settings::defaults(controller);
-    assignment::apply(controller, &mut settings, &arguments.sets)?;
-    let options = Options { fallback: Some(fallback(arguments.fallback.as_deref())?), ..Options::default() };
+    let wanted = Wanted::new(arguments)?;
+    let controller = wanted.controller();
     Kernel::probe().map_err(refused::by_kernel)?;
 
     let lock = lock::take(controller)?;
@@ -47,7 +132,7 @@ pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
         pinned::check_file_system(&folder).map_err(refused::by_kernel)?;
     }
     make_room(controller)?;
-    let loaded = Loaded::load_with(controller, &settings, &options).map_err(refused::by_kernel)?;
+    let loaded = wanted.load().map_err(refused::by_kernel)?;
     let before = if arguments.default { Some(system_default::take(controller)?) } else { None };
     let held = if arguments.foreground {
         Some(loaded)
@@ -70,14 +155,14 @@ pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Until a signal; then it is as it was before.
-fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), Failure> {
+fn hold(controller: &Controller, loaded: Held, ending: &Ending) -> Result<(), Failure> {
     if let Err(error) = service::ready() {
         eprintln!("warning: the service manager was not told: {error}");
     }
     ending.wait();
     let _lock = lock::take(controller)?;
     let restored = system_default::put_back(controller)?;
-    loaded.unload();
+    drop(loaded);
     say(&format!("{} is unloaded\n", controller.spec.name));
     for (prefix, label) in route::of_controller(controller.registered)? {
         eprintln!(
@@ -95,10 +180,19 @@ fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), 
 pub(crate) fn make_room(controller: &'static Controller) -> Result<(), Failure> {
     let name = controller.spec.name;
     let folder = pinned::folder(controller);
-    if let Some(found) = registered::find(controller).map_err(refused::by_kernel)? {
+    let found = registered::find(controller).map_err(|error| match error {
+        // Of a file's name the kernel's own may be.
+        Error::NoPrivileges { .. } if controller.is_of_file() && rustix::process::geteuid().is_root() => {
+            Error::NameTaken { name: controller.registered }
+        }
+        other => other,
+    });
+    if let Some(found) = found.map_err(refused::by_kernel)? {
         let holders = found.holders();
         if pinned::is_registration(&folder) || !holders.is_empty() {
-            let help = format!("`narrowsd cc set {name} key=value` changes it, `narrowsd cc unload {name}` removes it");
+            let removes = format!("`narrowsd cc unload {name}` removes it");
+            let set = format!("`narrowsd cc set {name} key=value` changes it, ");
+            let help = if controller.is_of_file() { removes } else { set + &removes };
             return Err(Failure::failed(format_args!("{name} is loaded already")).help(help));
         }
         refuse_what_is_elsewhere(controller, &found)?;

@@ -19,7 +19,7 @@ mod unload;
 use std::io::Write;
 
 use clap::Subcommand;
-use narrows_kernel::{Controller, controllers};
+use narrows_kernel::{Controller, controllers, pinned};
 use narrows_scenario::Problem;
 
 use crate::failure::Failure;
@@ -67,6 +67,14 @@ fn named(name: &str) -> Result<&'static Controller, Failure> {
         let known = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name);
         refused::by_scenario(&Problem::unknown_name("controller", name, known))
     })
+}
+
+/// The same, or one that was loaded from a file and is pinned.
+fn named_or_pinned(name: &str) -> Result<&'static Controller, Failure> {
+    if pinned::of_files().iter().any(|pinned| pinned == name) {
+        return Ok(Controller::of_file(name, false));
+    }
+    named(name)
 }
 
 /// Writes to standard output; whoever reads it may have read enough.

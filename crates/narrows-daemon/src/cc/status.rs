@@ -10,7 +10,7 @@ use narrows_scenario::describe_value;
 use serde_json::{Map, Value as Json, json};
 
 use super::state::{self, Kept, State};
-use super::{named, prometheus, say, system_default, table};
+use super::{named_or_pinned, prometheus, say, system_default, table};
 use crate::failure::Failure;
 use crate::metrics::replace;
 use crate::namespaces::{self, Namespace, label};
@@ -38,8 +38,11 @@ pub(crate) struct Arguments {
 
 pub(super) fn status(arguments: &Arguments) -> Result<(), Failure> {
     let controllers: Vec<&'static Controller> = match &arguments.name {
-        Some(name) => vec![named(name)?],
-        None => CONTROLLERS.iter().collect(),
+        Some(name) => vec![named_or_pinned(name)?],
+        None => {
+            let of_files = pinned::of_files().into_iter().map(|name| Controller::of_file(&name, false));
+            CONTROLLERS.iter().chain(of_files).collect()
+        }
     };
     once(&controllers, arguments)?;
     while let Some(seconds) = arguments.every {
@@ -73,12 +76,14 @@ fn once(controllers: &[&'static Controller], arguments: &Arguments) -> Result<()
 fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<String, Failure> {
     let all = namespaces::all();
     let mut states = Vec::new();
-    for controller in controllers {
-        states.push((*controller, state::read(controller)?));
+    let (of_files, of_table): (Vec<_>, Vec<_>) = controllers.iter().partition(|controller| controller.is_of_file());
+    for controller in of_table {
+        states.push((controller, state::read(controller)?));
     }
     if arguments.prometheus {
         return Ok(prometheus::text(&states, &all, arguments.flows));
     }
+    let of_files = of_files.into_iter().map(|controller: &'static Controller| of_file(controller, arguments.json));
     Ok(states
         .iter()
         .map(|(controller, state)| match (state, arguments.json) {
@@ -90,7 +95,26 @@ fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<St
                 format!("{}\n", json!({ "controller": controller.spec.name, "loaded": false, "default_of": left }))
             }
         })
+        .chain(of_files)
         .collect())
+}
+
+/// What is said of one that was loaded from a file: it publishes nothing of its connections.
+fn of_file(controller: &'static Controller, as_json: bool) -> String {
+    let default_of = default_of(&system_default::users(controller, true));
+    let name = controller.registered;
+    if as_json {
+        let said = json!({
+            "controller": name, "loaded": true, "registered": name, "kept": "pinned", "from_file": true,
+            "default_of": default_of,
+        });
+        return format!("{said}\n");
+    }
+    let mut text = format!("{name}: loaded from a file, pinned in {}\n", pinned::folder(controller).display());
+    if !default_of.is_empty() {
+        text += &format!("  default of: {}\n", default_of.join(", "));
+    }
+    text
 }
 
 /// What is said of a controller that is not loaded: a process that was killed may have left it the default.

@@ -8,7 +8,7 @@ use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
 use narrows_kernel::{Controller, Error, Registration, pinned};
 
-use super::{named, refused, route, say, system_default};
+use super::{named_or_pinned, refused, route, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
 use crate::namespaces::Namespace;
@@ -18,10 +18,10 @@ const ENDING: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Which controller
+    /// Which controller, also one that was loaded from a file
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Every controller of Narrows
+    /// Every controller of Narrows, and every one that was loaded from a file
     #[arg(long)]
     all: bool,
     /// Also where it is the default of a namespace, whose new connections go on using its code, or where a route names it
@@ -34,8 +34,11 @@ pub(crate) struct Arguments {
 
 pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
     let chosen = match &arguments.name {
-        Some(name) => vec![named(name)?],
-        None => CONTROLLERS.iter().collect(),
+        Some(name) => vec![named_or_pinned(name)?],
+        None => {
+            let of_files = pinned::of_files().into_iter().map(|name| Controller::of_file(&name, false));
+            CONTROLLERS.iter().chain(of_files).collect()
+        }
     };
     chosen.into_iter().try_for_each(|controller| match arguments.dry_run {
         true => refuse_if_needed(controller),

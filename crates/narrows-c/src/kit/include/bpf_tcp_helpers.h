@@ -24,7 +24,11 @@ static inline bool tcp_cc_eq(const char *one, const char *other)
 	return !__builtin_strncmp(one, other, TCP_CA_NAME_MAX);
 }
 
-extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked);
-extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked);
+#ifndef BPF_STRUCT_OPS
+#define BPF_STRUCT_OPS(name, arguments...) SEC("struct_ops/" #name) BPF_PROG(name, arguments)
+#endif
+
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
 
 #endif

@@ -4,6 +4,7 @@
 #define NARROWS_BPF_TRACING_NET_H
 
 #include <vmlinux.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
 #define SOL_TCP 6
@@ -55,7 +56,7 @@ static inline bool tcp_is_cwnd_limited(const struct sock *sk)
 	/* In slow start a window may grow to twice what was used. */
 	if (tcp_in_slow_start(tp))
 		return tp->snd_cwnd < 2 * tp->max_packets_out;
-	return tp->is_cwnd_limited;
+	return !!BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
 #endif

@@ -3,7 +3,8 @@
  * What a controller in C sees of a connection in the simulator, under the names that Linux has for it. A field that is not
  * here is one that the simulator does not have: using it is an error of the compiler with the field's name.
  *
- * Layout: socket.rs, which checks it against narrows_layout of runtime.c.
+ * Layout: socket.rs, which checks it against narrows_layout of runtime.c. Compiled for BPF (`narrowsd cc load`), fields are
+ * where the running kernel has them.
  */
 #ifndef NARROWS_VMLINUX_H
 #define NARROWS_VMLINUX_H
@@ -75,6 +76,20 @@ enum inet_csk_ack_state_t {
 	ICSK_ACK_NOW = 16,
 };
 
+#ifdef __bpf__
+/* Of maps that programs declare; natively in bpf/bpf_helpers.h. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_CLONE = 512 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
+
 struct sock_common {
 	unsigned char skc_state;
 	__u16 skc_num;
@@ -87,8 +102,10 @@ struct sock {
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_gso_max_size;			/* octets that a host hands to its port in one piece */
 	__u32 sk_pacing_shift;
+#ifndef __bpf__
 	void *narrows_storage;			/* of bpf_sk_storage_get */
 	__u64 narrows_random;			/* state of the connection's random numbers */
+#endif
 };
 
 struct inet_sock {
@@ -137,7 +154,9 @@ struct tcp_sock {
 	struct minmax rtt_min;			/* us, of the last 300 s */
 	__u32 packets_out;
 	__u32 sacked_out;			/* reported beyond a hole, or lost */
+#ifndef __bpf__
 	__u32 narrows_in_flight;		/* tcp_packets_in_flight() */
+#endif
 	__u32 max_packets_out;
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_cnt;
@@ -176,6 +195,10 @@ struct rate_sample {
 	bool is_app_limited;
 	bool is_ack_delayed;			/* always false */
 };
+
+#ifdef __bpf__
+#pragma clang attribute pop
+#endif
 
 struct sk_buff;
 union tcp_cc_info;
