@@ -14,6 +14,7 @@
 //! margin of 1 %, its allowance for aggregated acknowledgements, its two packets more in the probing phase and its look at what
 //! is in flight when the next piece leaves.
 
+use super::parts::bandwidth::{self, BANDWIDTH_ONE};
 use super::parts::windowed::WindowedMax;
 use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Phase, RateSample, Sent, parameters,
@@ -46,8 +47,6 @@ pub const SPEC: Spec = Spec {
     },
 };
 
-/// One packet per microsecond, of bandwidths.
-const BANDWIDTH_ONE: u64 = 1 << 24;
 /// One, of gains.
 const GAIN_ONE: u64 = 1 << 8;
 /// 2/ln 2: the least gain that doubles the rate every round, of pacing and window alike.
@@ -152,8 +151,7 @@ pub struct Bbr {
 
 /// `bandwidth`·`gain` in bits per second of IP packets of this size.
 fn rate_of(bandwidth: u64, gain: u64, packet: Bytes) -> Rate {
-    let bits = (u128::from(bandwidth) * u128::from(packet.get() * 8) * u128::from(gain)) >> 8;
-    Rate::from_bps(u64::try_from((bits * 1_000_000) >> 24).unwrap_or(u64::MAX))
+    bandwidth::rate_of(bandwidth, gain, GAIN_ONE, packet)
 }
 
 impl Bbr {
@@ -225,8 +223,7 @@ impl Bbr {
     /// gain·BtlBw·RTprop, rounded up [Linux `tcp_bbr.c`]; the initial window before there was an RTT.
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(round_trip_us) = self.round_trip_us else { return self.initial_window };
-        let product = (u128::from(bandwidth) * u128::from(round_trip_us) * u128::from(gain)) >> 8;
-        u64::try_from(product.div_ceil(u128::from(BANDWIDTH_ONE))).unwrap_or(u64::MAX >> 1)
+        bandwidth::product(bandwidth, round_trip_us, gain, GAIN_ONE)
     }
 
     /// Room for what the host, the card and the receiver hold in one piece, and an even number, for delayed

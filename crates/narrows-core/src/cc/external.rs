@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use super::{Ack, Cause, CongestionControl, Context, Controller, Owner, Path, Sent, Spec};
+use super::{Ack, Cause, CongestionControl, Context, Controller, Lost, Owner, Path, Sent, Spec};
 use crate::units::{Packets, Rate, Span, Time};
 
 /// What such a controller is: the contract of all, and copies of itself.
@@ -91,6 +91,10 @@ impl CongestionControl for External {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.call(|machine| machine.on_ack(ack, path));
+    }
+
+    fn on_lost(&mut self, lost: &Lost, path: &Path) {
+        self.call(|machine| machine.on_lost(lost, path));
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {

@@ -8,7 +8,9 @@
 //! On an acknowledgement: [`on_ack`](CongestionControl::on_ack), then, if the same acknowledgement began an episode of
 //! loss or classic ECN, [`on_congestion`](CongestionControl::on_congestion). This is the kernel's order (`in_ack_event`
 //! and `pkts_acked` come before `ssthresh`), so that DCTCP's α is up to date when its cut is computed. `on_ack` is told
-//! the phase *after* that decision and must not grow the window unless [`Ack::may_grow`].
+//! the phase *after* that decision and must not grow the window unless [`Ack::may_grow`]. Those that need delivery rates hear of
+//! each packet found lost ([`on_lost`](CongestionControl::on_lost)) before `on_ack`, and after
+//! [`on_timeout`](CongestionControl::on_timeout) of those that the timeout gave up.
 //!
 //! # Adding a controller
 //! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/reference/algorithms/`.
@@ -114,6 +116,27 @@ pub struct RateSample {
     pub prior_delivered: Packets,
     /// Whether the application, not the network, limited the sample.
     pub app_limited: bool,
+    /// Packets in flight when the sampled packet was sent, itself included.
+    pub in_flight_at_send: Packets,
+    /// Packets found lost since it was sent, those found by this acknowledgement included.
+    pub lost_since_send: Packets,
+}
+
+/// One transmission that was found lost, for controllers that need delivery rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// When it was found.
+    pub now: Time,
+    /// Its segment's place in the stream, counted in segments: neighbours differ by one.
+    pub segment: u64,
+    /// Packets in flight when it was sent, itself included.
+    pub in_flight_at_send: Packets,
+    /// Packets found lost since it was sent, itself included.
+    pub lost_since_send: Packets,
+    /// Whether the application, not the network, limited the sender when it was sent.
+    pub app_limited: bool,
+    /// Packets delivered over the connection's life.
+    pub delivered: Packets,
 }
 
 /// Everything one acknowledgement tells. Built in one place, `tcp/sender`, read everywhere.
@@ -208,6 +231,10 @@ pub trait CongestionControl {
 
     /// An acknowledgement that delivered something, or carried an ECN echo.
     fn on_ack(&mut self, ack: &Ack, path: &Path);
+
+    /// A transmission was found lost, by an acknowledgement, RACK's timer or a timeout. Told only to those whose [`Spec`] needs
+    /// delivery rates; an acknowledgement that finds losses tells of each before [`on_ack`](Self::on_ack).
+    fn on_lost(&mut self, _lost: &Lost, _path: &Path) {}
 
     /// A new episode of loss or classic ECN began: at most once per window of data [RFC 6675 §5, RFC 3168 §6.1.2].
     /// With [`Owner::Transport`], [`window`](Self::window) then states where the reduction leads.
@@ -375,6 +402,10 @@ macro_rules! registry {
             /// See [`CongestionControl::on_ack`]. Returns the window from then on.
             pub fn on_ack(&mut self, ack: &Ack, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_ack(ack, path); c.window() })* }
+            }
+            /// See [`CongestionControl::on_lost`]. Returns the window from then on.
+            pub fn on_lost(&mut self, lost: &Lost, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_lost(lost, path); c.window() })* }
             }
             /// See [`CongestionControl::on_congestion`]. Returns the window from then on.
             pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) -> Packets {

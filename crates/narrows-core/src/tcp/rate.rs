@@ -1,6 +1,6 @@
 //! Delivery-rate estimation [draft-cheng-iccrg-delivery-rate-estimation; Linux `tcp_rate.c`].
 
-use crate::cc::RateSample;
+use crate::cc::{Lost, RateSample};
 use crate::units::{Packets, Span, Time};
 
 /// What a segment remembers from its transmission.
@@ -12,7 +12,23 @@ pub(super) struct Stamp {
     delivered_at: Time,
     /// When the first segment of the current sampling interval was sent.
     first_sent_at: Time,
-    app_limited: bool,
+    /// Packets found lost by then, modulo 2³².
+    lost: u32,
+    /// Packets in flight, the segment included; the highest bit says that the application limited the sender: so a stamp
+    /// keeps to 32 bytes.
+    in_flight: u32,
+}
+
+const APP_LIMITED: u32 = 1 << 31;
+
+impl Stamp {
+    fn in_flight(&self) -> Packets {
+        Packets::new(u64::from(self.in_flight & !APP_LIMITED))
+    }
+
+    fn app_limited(&self) -> bool {
+        self.in_flight & APP_LIMITED != 0
+    }
 }
 
 /// The sender's side of the estimate.
@@ -20,6 +36,8 @@ pub(super) struct Stamp {
 pub(super) struct RateEstimator {
     /// Packets delivered over the connection's life.
     delivered: u64,
+    /// Packets found lost over the connection's life.
+    lost: u64,
     delivered_at: Time,
     first_sent_at: Time,
     /// The delivered count up to which samples are limited by the application; 0 for none.
@@ -32,8 +50,8 @@ impl RateEstimator {
         self.delivered
     }
 
-    /// The stamp of a segment sent now; `outstanding` counts segments before it.
-    pub(super) fn stamp(&mut self, now: Time, outstanding: u32) -> Stamp {
+    /// The stamp of a segment sent now; `outstanding` and `in_flight` count segments before it.
+    pub(super) fn stamp(&mut self, now: Time, outstanding: u32, in_flight: u32) -> Stamp {
         if outstanding == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -42,7 +60,30 @@ impl RateEstimator {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            app_limited: self.app_limited_until != 0,
+            lost: self.lost_count(),
+            in_flight: (in_flight + 1) | if self.app_limited_until != 0 { APP_LIMITED } else { 0 },
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "modulo 2³², far above what is lost in an RTT")]
+    fn lost_count(&self) -> u32 {
+        self.lost as u32
+    }
+
+    fn lost_since(&self, stamp: &Stamp) -> Packets {
+        Packets::new(u64::from(self.lost_count().wrapping_sub(stamp.lost)))
+    }
+
+    /// The transmission with this stamp, of the segment with this number, was found lost.
+    pub(super) fn lose(&mut self, now: Time, segment: u64, stamp: &Stamp) -> Lost {
+        self.lost += 1;
+        Lost {
+            now,
+            segment,
+            in_flight_at_send: stamp.in_flight(),
+            lost_since_send: self.lost_since(stamp),
+            app_limited: stamp.app_limited(),
+            delivered: Packets::new(self.delivered),
         }
     }
 
@@ -52,7 +93,7 @@ impl RateEstimator {
     }
 
     /// `packets` were delivered; `newest` is the stamp of the latest transmission among them and when it was sent.
-    /// There is no sample when the interval is shorter than the minimum RTT: the acknowledgements were bunched.
+    /// Losses that the same acknowledgement tells of are not yet counted. There is no sample when the interval is shorter than the minimum RTT: the acknowledgements were bunched.
     pub(super) fn sample(
         &mut self,
         now: Time,
@@ -78,7 +119,9 @@ impl RateEstimator {
             delivered: Packets::new(self.delivered - stamp.delivered),
             interval,
             prior_delivered: Packets::new(stamp.delivered),
-            app_limited: stamp.app_limited,
+            app_limited: stamp.app_limited(),
+            in_flight_at_send: stamp.in_flight(),
+            lost_since_send: self.lost_since(&stamp),
         })
     }
 }
@@ -99,10 +142,31 @@ mod tests {
                 let sent: (Stamp, Time) = stamps.pop_front().unwrap();
                 last = rate.sample(now, 1, Some(sent), Some(Span::from_ms(1)));
             }
-            stamps.push_back((rate.stamp(now, u32::try_from(stamps.len()).unwrap()), now));
+            stamps.push_back((
+                rate.stamp(now, u32::try_from(stamps.len()).unwrap(), u32::try_from(stamps.len()).unwrap()),
+                now,
+            ));
         }
         let sample = last.unwrap();
         assert_eq!(sample.delivered.get() as f64 / sample.interval.as_us() as f64, 0.01);
         assert!(!sample.app_limited);
+    }
+
+    /// Of ten packets, sent one after another, the third and the fifth are lost: since the third was sent 1, and since the fifth
+    /// 2, which is what the sixth's sample says, too. What is sent after that has seen none.
+    #[test]
+    fn a_stamp_tells_what_was_in_flight_and_what_was_lost_since() {
+        assert_eq!(size_of::<Stamp>(), 32, "what a window of 10⁵ packets holds of each");
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let mut rate = RateEstimator::default();
+        let stamps: std::vec::Vec<_> = (0..10u32).map(|sent| rate.stamp(at(sent.into()), sent, sent)).collect();
+        rate.limited_by_application(10);
+        let told = |lost: &Lost| (lost.in_flight_at_send.get(), lost.lost_since_send.get(), lost.app_limited);
+        assert_eq!(told(&rate.lose(at(20), 2, &stamps[2])), (3, 1, false));
+        assert_eq!(told(&rate.lose(at(20), 4, &stamps[4])), (5, 2, false));
+        let sample = rate.sample(at(21), 1, Some((stamps[5], at(5))), None).unwrap();
+        assert_eq!((sample.in_flight_at_send.get(), sample.lost_since_send.get()), (6, 2));
+        let later = rate.stamp(at(22), 7, 7);
+        assert_eq!(told(&rate.lose(at(30), 10, &later)), (8, 1, true));
     }
 }

@@ -410,7 +410,7 @@ impl Scoreboard {
 
     /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]; with `forward`, if
     /// a delivered one lies that far above it (Linux's FACK). Returns how many were found.
-    pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool) -> u32 {
+    pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool, tell: &mut dyn FnMut(u64, Stamp)) -> u32 {
         let mut found = 0;
         if self.scan < self.first {
             self.scan = self.first;
@@ -424,7 +424,7 @@ impl Scoreboard {
             } else if self.above_scan(forward) < u64::from(threshold) {
                 break;
             } else if !self.records[index].is(LOST) {
-                self.mark_lost(self.scan);
+                self.mark_lost(self.scan, tell);
                 found += 1;
             }
             self.scan += 1;
@@ -443,7 +443,7 @@ impl Scoreboard {
 
     /// A segment sent at least `wait` ago and before `latest`, the latest transmission known delivered, is lost
     /// [RFC 8985 §6.2 step 5]; with `only_resent`, only retransmissions are judged. Returns what was found, and when the
-    /// next one may be.
+    /// next one may be. As of all detectors, `tell` hears of each transmission found lost, where stamps are kept.
     pub(super) fn lose_by_time(
         &mut self,
         now: Time,
@@ -451,6 +451,7 @@ impl Scoreboard {
         wait: Span,
         only_resent: bool,
         una: Seq,
+        tell: &mut dyn FnMut(u64, Stamp),
     ) -> (Losses, Option<Time>) {
         let mut found = 0;
         let mut next = None;
@@ -475,6 +476,7 @@ impl Scoreboard {
                     self.lost += 1;
                 }
                 self.to_resend.push_front(number);
+                self.tell_of(number, tell);
                 found += 1;
             }
             self.resends.pop_front();
@@ -500,7 +502,7 @@ impl Scoreboard {
                     next = Some(next.map_or(record.sent_at + wait, |time: Time| time.min(record.sent_at + wait)));
                     break;
                 }
-                self.mark_lost(self.time_scan);
+                self.mark_lost(self.time_scan, tell);
                 found += 1;
             }
             self.time_scan += 1;
@@ -508,18 +510,26 @@ impl Scoreboard {
         (Losses { found, resent }, next)
     }
 
-    fn mark_lost(&mut self, number: u64) {
+    /// Tells of a transmission found lost, where delivery rates are wanted.
+    fn tell_of(&self, number: u64, tell: &mut dyn FnMut(u64, Stamp)) {
+        if let Some(&stamp) = self.stamps.get(self.index(number)) {
+            tell(number, stamp);
+        }
+    }
+
+    fn mark_lost(&mut self, number: u64, tell: &mut dyn FnMut(u64, Stamp)) {
         let index = self.index(number);
         let record = &mut self.records[index];
         debug_assert!(!record.is(SACKED) && !record.is(LOST));
         record.state |= LOST;
         self.lost += 1;
         self.to_resend.push_back(number);
+        self.tell_of(number, tell);
     }
 
     /// The timer expired: the first segment is lost, and every one not known delivered that left at least `age` ago,
     /// earlier retransmissions too [RFC 5681 §3.1, RFC 6298 §5, RFC 8985 §6.3].
-    pub(super) fn lose_all(&mut self, now: Time, age: Span) {
+    pub(super) fn lose_all(&mut self, now: Time, age: Span, tell: &mut dyn FnMut(u64, Stamp)) {
         if self.records.front().is_some_and(|record| record.is(SACKED)) {
             // The receiver has forgotten what it reported [RFC 2018 §8].
             for record in &mut self.records {
@@ -533,6 +543,7 @@ impl Scoreboard {
             if record.is(SACKED) || index > 0 && record.sent_at + age > now {
                 continue;
             }
+            let was_in_flight = record.state & (LOST | RESENT) != LOST;
             if record.is(RESENT) {
                 record.state &= !RESENT;
                 self.resent -= 1;
@@ -540,6 +551,9 @@ impl Scoreboard {
             if !record.is(LOST) {
                 record.state |= LOST;
                 self.lost += 1;
+            }
+            if was_in_flight && let Some(&stamp) = self.stamps.get(index) {
+                tell(self.first + index as u64, stamp);
             }
         }
         for (index, record) in self.records.iter().enumerate() {

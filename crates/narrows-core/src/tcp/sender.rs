@@ -470,7 +470,7 @@ impl Sender {
         }
         let echo = segment.timestamp_echo;
         let mut summary = AckSummary { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
-        let samples = self.measure(now, &summary, stack);
+        let mut samples = self.measure(now, &summary, stack);
         let LossSignal { found, lost, began } = if calm {
             self.reorder_timer = Time::NEVER;
             self.resent_at = None;
@@ -479,6 +479,9 @@ impl Sender {
             self.look_for_losses(now, duplicate, &summary, stack)
         };
         summary.lost = lost;
+        if let Some(sample) = &mut samples.1 {
+            sample.lost_since_send += Packets::new(u64::from(found));
+        }
         self.tell_controller(now, &summary, samples);
         if let Some(cause) = began {
             self.begin_reduction(now, cause, u64::from(prior_in_flight));

@@ -1,8 +1,8 @@
 //! Random sequences of what a transport may do, against every registered controller.
 
 use narrows_core::cc::{
-    Ack, Cause, Context, Controller, Kind, Limit, Owner, Path, Phase, RateSample, RttSample, SPECS, Sent, Settings,
-    Spec, Value,
+    Ack, Cause, Context, Controller, Kind, Limit, Lost, Owner, Path, Phase, RateSample, RttSample, SPECS, Sent,
+    Settings, Spec, Value,
 };
 use narrows_core::packet::Seq;
 use narrows_core::rng::SmallStream;
@@ -228,6 +228,21 @@ impl Transport {
             self.begin(cause);
         }
         let before = self.window();
+        let app_limited = delivery.limited_by == Limit::Application;
+        for number in 0..lost {
+            let fact = Lost {
+                now: self.now,
+                // Two neighbours, then a hole.
+                segment: self.delivered + number + number / 2,
+                in_flight_at_send: prior_in_flight,
+                lost_since_send: Packets::new(number + 1),
+                app_limited,
+                delivered: Packets::new(self.delivered),
+            };
+            let told = self.cc.on_lost(&fact, &self.path);
+            assert_eq!(told, self.cc.window());
+            assert!(told.get() <= before, "a loss grants no window");
+        }
         let ack = Ack {
             now: self.now,
             acked: Packets::new(packets),
@@ -239,7 +254,9 @@ impl Transport {
                 delivered: Packets::new(packets),
                 interval: Span::from_us(us),
                 prior_delivered: Packets::new(self.delivered - packets),
-                app_limited: delivery.limited_by == Limit::Application,
+                app_limited,
+                in_flight_at_send: prior_in_flight,
+                lost_since_send: Packets::new(lost),
             }),
             delivered: Packets::new(self.delivered),
             una: self.path.una,

@@ -148,6 +148,8 @@ impl World {
                 interval,
                 prior_delivered: Packets::new(packet.prior_delivered),
                 app_limited: false,
+                in_flight_at_send: Packets::new(1),
+                lost_since_send: Packets::ZERO,
             }),
             delivered: Packets::new(self.delivered),
             in_flight: self.path.in_flight,
@@ -330,6 +332,8 @@ fn sample(delivered: u64, us: u64, prior: u64, app_limited: bool) -> RateSample 
         interval: Span::from_us(us),
         prior_delivered: Packets::new(prior),
         app_limited,
+        in_flight_at_send: Packets::new(1),
+        lost_since_send: Packets::ZERO,
     }
 }
 

@@ -4,8 +4,9 @@ use super::{DUPLICATE_THRESHOLD, Sender, TICK};
 use crate::cc::{Cause, Owner, Phase};
 use crate::packet::Seq;
 use crate::tcp::profile::LossDetection;
+use crate::tcp::rate::Stamp;
 use crate::tcp::reduction::Reduction;
-use crate::tcp::scoreboard::{Delivered, Losses};
+use crate::tcp::scoreboard::{Delivered, Losses, Scoreboard};
 use crate::tcp::{EcnMode, Stack};
 use crate::units::{Span, Time};
 
@@ -96,7 +97,7 @@ impl Sender {
             // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
             let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
                 && self.reordering == DUPLICATE_THRESHOLD;
-            found += self.board.lose_by_count(self.reordering.into(), forward);
+            found += self.lose_by_count(now, self.reordering.into(), forward);
             if found == 0 {
                 found += self.retransmit_early(now, waited, stack);
             }
@@ -105,7 +106,9 @@ impl Sender {
         if by_time && self.latest_rtt > Span::ZERO {
             let only_resent = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime;
             let wait = self.latest_rtt + self.reordering_window(only_resent);
-            let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
+            let (latest, una) = (self.latest, self.una);
+            let (late, next) =
+                self.telling(now, |board, tell| board.lose_by_time(now, latest, wait, only_resent, una, tell));
             found += late.found;
             resent = late.resent;
             if !only_resent && let Some(next) = next {
@@ -113,6 +116,18 @@ impl Sender {
             }
         }
         Losses { found, resent }
+    }
+
+    /// Runs a detector; the controller hears of each transmission that it finds lost, where delivery rates are wanted.
+    fn telling<T>(&mut self, now: Time, detect: impl FnOnce(&mut Scoreboard, &mut dyn FnMut(u64, Stamp)) -> T) -> T {
+        let Sender { board, rate, controller, controller_window, path, .. } = self;
+        detect(board, &mut |segment, stamp| {
+            *controller_window = controller.on_lost(&rate.lose(now, segment, &stamp), path).get();
+        })
+    }
+
+    fn lose_by_count(&mut self, now: Time, threshold: u32, forward: bool) -> u32 {
+        self.telling(now, |board, tell| board.lose_by_count(threshold, forward, tell))
     }
 
     /// With three or fewer outstanding and nothing new to send there cannot be three duplicates: one has to do, after a
@@ -128,14 +143,14 @@ impl Sender {
             return 0;
         }
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            return self.board.lose_by_count(outstanding.saturating_sub(1).max(1), false);
+            return self.lose_by_count(now, outstanding.saturating_sub(1).max(1), false);
         }
         if self.board.resent() > 0 {
             return 0;
         }
         let due = self.rtt.smoothed().map_or(now, |srtt| now + srtt.div(4).max(EARLY_RETRANSMIT_WAIT));
         if waited || due == now || due >= self.timeout_at {
-            return self.board.lose_by_count(1, false);
+            return self.lose_by_count(now, 1, false);
         }
         self.reorder_timer = due;
         0
@@ -298,7 +313,8 @@ impl Sender {
         self.recovery_point = self.nxt;
         // RACK gives what left less than an RTT ago the chance to arrive [RFC 8985 §6.3].
         let rack = stack.profile.loss_detection == LossDetection::Rack;
-        self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
+        let age = if rack { self.latest_rtt } else { Span::ZERO };
+        self.telling(now, |board, tell| board.lose_all(now, age, tell));
         self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;

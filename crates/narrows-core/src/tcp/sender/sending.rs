@@ -244,7 +244,7 @@ impl Sender {
     }
 
     fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
-        stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding()))
+        stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding(), self.board.in_flight()))
     }
 
     /// Time since the last segment left; none before the first.

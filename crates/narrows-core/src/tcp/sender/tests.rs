@@ -308,3 +308,77 @@ fn a_window_does_not_grow_while_a_limiter_holds_packets_back() {
         assert!(begin.is_some_and(|window| window >= 10), "{controller}: {begin:?}");
     }
 }
+
+/// Holds its window, and notes what it hears of losses and samples.
+#[derive(Clone, Debug)]
+struct Listener {
+    window: u64,
+    heard: alloc::sync::Arc<std::sync::Mutex<Heard>>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    lost: Vec<crate::cc::Lost>,
+    /// Of each sample: in flight at send, lost since.
+    samples: Vec<(u64, u64)>,
+    /// Of acknowledgements alone.
+    lost_by_acks: u64,
+}
+
+impl crate::cc::CongestionControl for Listener {
+    fn recovery(&self) -> Owner {
+        Owner::Controller
+    }
+
+    fn on_ack(&mut self, ack: &Ack, _path: &crate::cc::Path) {
+        let mut heard = self.heard.lock().unwrap();
+        heard.lost_by_acks += ack.lost.get();
+        heard.samples.extend(ack.delivery.map(|rate| (rate.in_flight_at_send.get(), rate.lost_since_send.get())));
+    }
+
+    fn on_lost(&mut self, lost: &crate::cc::Lost, _path: &crate::cc::Path) {
+        self.heard.lock().unwrap().lost.push(*lost);
+    }
+
+    fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &crate::cc::Path) {}
+
+    fn on_timeout(&mut self, _now: Time, _repeated: bool, _path: &crate::cc::Path) {}
+
+    fn window(&self) -> Packets {
+        Packets::new(self.window)
+    }
+}
+
+/// A window of 40 is always full, and of each 80 new segments the 40th is lost: at a time when 40 were in
+/// flight, itself included, and nothing else was lost since. Whatever detector finds it, each loss is told once; samples of what
+/// was in flight meanwhile count it.
+#[test]
+fn each_loss_is_told_with_what_was_in_flight_when_it_was_sent() {
+    for (name, profile) in Profile::NAMED {
+        let heard = alloc::sync::Arc::<std::sync::Mutex<Heard>>::default();
+        let mut path = Path::new(smooth(*profile, 40), 80, |stack| {
+            let listener = Listener { window: 40, heard: heard.clone() };
+            let machine = crate::cc::external::External::new(&crate::cc::bbr::SPEC, alloc::boxed::Box::new(listener));
+            let mut sender = Sender::new(Controller::External(machine), initial_path(stack));
+            sender.sample_handshake(Time::ZERO, Span::from_us(10), stack);
+            sender
+        });
+        path.sender.offer(290 * 1448, Tag(1));
+        path.run(10_000);
+        assert!(path.sender.is_idle(), "{name}");
+        let heard = heard.lock().unwrap();
+        let lost: Vec<u64> = heard.lost.iter().map(|lost| lost.segment).collect();
+        // Numbered from 0.
+        assert_eq!(lost, [39, 119, 199, 279], "{name}");
+        assert_eq!((heard.lost_by_acks, path.sender.timeouts), (4, 0), "{name}");
+        for lost in &heard.lost {
+            assert_eq!((lost.in_flight_at_send.get(), lost.lost_since_send.get()), (40, 1), "{name}");
+            assert!(!lost.app_limited, "{name}");
+        }
+        // A loss counts for what was in flight when it was found, by the third segment above it: 37 to 40, and of the last, of
+        // whose window ten are left, 7 to 10. No sample counts two.
+        assert!(heard.samples.iter().all(|&(in_flight, lost)| in_flight <= 40 && lost <= 1), "{name}");
+        let counted = heard.samples.iter().filter(|&&(_, lost)| lost > 0).count();
+        assert!((3 * 37 + 7..=3 * 40 + 10).contains(&counted), "{name}: {counted}");
+    }
+}
