@@ -70,7 +70,7 @@ impl Plan {
                 // What runs the file; the file itself is a part of the plan.
                 Some(program) if is_python(&program.file) => "cc/in-python".to_owned(),
                 Some(_) => "cc/in-c".to_owned(),
-                None => format!("cc/{}", controller.name),
+                None => format!("cc/{}", controller.name.replace('-', "_")),
             });
         }
         for traffic in &self.traffic {

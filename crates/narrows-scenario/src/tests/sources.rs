@@ -1,6 +1,9 @@
 //! Versions of the results of plans.
 
-use narrows_plan::Sources;
+use std::path::Path;
+
+use narrows_core::cc::SPECS;
+use narrows_plan::{ControllerChoice, Sources};
 
 use super::plans;
 
@@ -60,5 +63,17 @@ fn an_edited_application_changes_the_versions_of_the_plans_that_use_it_and_of_no
     for (edited, stale) in [("app/all_to_all", [true, false, false]), ("app/incast", [false, true, false])] {
         let after = components.map(|(name, digest)| (name, if name == edited { "2" } else { digest }));
         assert_eq!(entries.map(|entry| version(&components, entry) != version(&after, entry)), stale, "{edited}");
+    }
+}
+
+#[test]
+fn every_controller_names_its_source() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows-core/src");
+    let mut plan = plans(TEXT).remove(0);
+    for spec in SPECS {
+        plan.traffic[0].controller = ControllerChoice::new(spec.name, false);
+        let component =
+            plan.components().into_iter().find(|name| name.starts_with("cc/")).expect("it has a controller");
+        assert!(folder.join(&component).with_extension("rs").is_file(), "{component}");
     }
 }
