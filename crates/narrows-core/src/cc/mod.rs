@@ -21,6 +21,7 @@ use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod bbr;
+pub mod bbr_v3;
 pub mod copa;
 pub mod cubic;
 pub mod dcqcn;
@@ -466,6 +467,7 @@ registry! {
     copa::Copa,
     ledbat_plus_plus::LedbatPlusPlus,
     prague::Prague,
+    bbr_v3::BbrV3,
 }
 
 /// The [`Spec`] of the controller with this name.

@@ -2,6 +2,7 @@
 
 mod aqm;
 mod bbr;
+mod bbr_v3;
 mod copa;
 mod cubic;
 mod dcqcn;
