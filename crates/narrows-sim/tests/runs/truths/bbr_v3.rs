@@ -164,10 +164,10 @@ fn left_to_cubic(controller: &str, percent: u32, seed: u64) -> f64 {
     shares[1] / shares.iter().sum::<f64>()
 }
 
-/// Version 1 leaves CUBIC the rest of a buffer of one product that its window of two products fills. Version 3 is to let it reach
-/// as much as itself where that is what Reno could [BBRv3 draft §5.3.3.8]: its probes still come before CUBIC's window has
-/// recovered, after K = ∛(0.3·W/0.4) = 6 s of a window of both products [RFC 9438 §5.1], so that it gets less than a half, but
-/// several times what version 1 leaves. In a buffer of four products both get a good part.
+/// Version 1 leaves CUBIC the rest of a buffer of one product that its window of two products fills. Version 3 keeps to 85 % of
+/// the volume that it lost 2 % at [BBRv3 draft §5.3.3.2]: if that was the whole of path and buffer, CUBIC gets 15 % of both, and
+/// more if CUBIC had its part when it was measured, which the draws of the waits decide. In a buffer of four products both get a
+/// good part.
 #[test]
 fn cubic_gets_its_part() {
     for seed in 1..3 {
