@@ -263,8 +263,8 @@ fn the_long_term_bound_grows_by_a_number_that_doubles_each_round() {
     assert_eq!(cc.long_term, Some(400));
 }
 
-/// x/(200) > 2 % first where x is 5: with 196 before that packet 4 were lost of 196, 2.04 % already, so the bound is at 196; where
-/// all that were lost are few of many, it is where the share is 2 %.
+/// 4 lost of 200 are 2 %, and 5 more: the bound is what was in flight before the packet that crossed it, since a packet is lost as
+/// a whole. Where it was crossed long before, the bound is before the packet that told of it.
 #[test]
 fn the_long_term_bound_is_where_losses_crossed_two_percent() {
     for (in_flight, since, bound) in [(200, 4, None), (200, 5, Some(199)), (1_000, 21, Some(999)), (197, 30, Some(196))]
