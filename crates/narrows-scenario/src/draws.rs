@@ -7,7 +7,7 @@ use narrows_core::units::Span;
 use narrows_plan::{Link, Pattern, Plan, Traffic};
 
 /// Controllers that draw random numbers themselves.
-const DRAWING: &[&str] = &["bbr", "bbr-v3"];
+const DRAWING: &[&str] = &["bbr", "bbr-v3", "vivace"];
 
 /// Whether a plan may draw random numbers; `false` is certain.
 pub fn may_draw(plan: &Plan) -> bool {

@@ -41,6 +41,7 @@ pub mod prague;
 pub mod swift;
 pub mod timely;
 pub mod vegas;
+pub mod vivace;
 
 pub(crate) use crate::component::parameters;
 pub use crate::component::{Kind, Parameter, Settings, Value};
@@ -468,6 +469,7 @@ registry! {
     ledbat_plus_plus::LedbatPlusPlus,
     prague::Prague,
     bbr_v3::BbrV3,
+    vivace::Vivace,
 }
 
 /// The [`Spec`] of the controller with this name.
