@@ -19,3 +19,4 @@ mod swift;
 mod timely;
 mod transport;
 mod vegas;
+mod vivace;
