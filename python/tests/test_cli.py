@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import lines, narrows
+from conftest import SMALL, lines, narrows
 from typer.testing import CliRunner
 
 from narrows import native
@@ -259,6 +259,18 @@ def test_show_describes_every_component(folder):
         done = narrows("show", item["kind"], item["name"])
         assert done.returncode == 0, done.stderr
         assert str(item["about"]).split(maxsplit=1)[0] in done.stdout
+
+
+@pytest.mark.simulator
+def test_results_with_the_name_of_a_component_are_told_of_and_shown_by_their_path(folder):
+    (folder / "pie.toml").write_text(SMALL)
+    assert narrows("run", "pie.toml", "--seeds", "1", "--quiet").returncode == 0
+    shown = narrows("show", "pie")
+    assert "in an experiment:" in shown.stdout
+    assert "there are results of this name, too: narrows show runs/pie" in shown.stderr
+    assert "pie.toml" in narrows("show", "runs/pie").stdout
+    absent = narrows("show", "runs/absent")
+    assert (absent.returncode, absent.stderr.splitlines()[0]) == (2, "error: there are no results runs/absent")
 
 
 def test_doctor_without_a_writable_folder_is_three(folder):

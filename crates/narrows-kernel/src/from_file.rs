@@ -36,12 +36,20 @@ impl Program {
     /// # Errors
     /// If clang is not there or refuses it, or it has no such controller or parameter.
     pub fn compile(source: &Source, name: Option<&str>) -> Result<Program, narrows_c::Error> {
-        let file = || source.name.clone();
         let mut object = object_of(source)?;
         if let Some((name, _)) = narrows_c::set_constants(source, &mut object)?.into_iter().next() {
             let known = "its global `const volatile` numbers alone".to_owned();
-            return Err(narrows_c::Error::NoParameter { file: file(), name: name.to_owned(), known });
+            return Err(narrows_c::Error::NoParameter { file: source.name.clone(), name: name.to_owned(), known });
         }
+        Program::compiled(&source.name, object, name)
+    }
+
+    /// What [`compile`](Program::compile) made of a file, perhaps on another machine.
+    ///
+    /// # Errors
+    /// If it has no such controller.
+    pub fn compiled(file: &str, object: Vec<u8>, name: Option<&str>) -> Result<Program, narrows_c::Error> {
+        let file = || file.to_owned();
         let loading = |message: String| narrows_c::Error::Loading { file: file(), message };
         let found = narrows_c::named(&object).map_err(|error| loading(error.to_string()))?;
         let names = || found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -61,6 +69,11 @@ impl Program {
         }
         let controller = Controller::of_file(name, *needs_ecn);
         Ok(Program { symbol: symbol.clone(), controller, object })
+    }
+
+    /// The compiled file.
+    pub fn object(&self) -> &[u8] {
+        &self.object
     }
 }
 

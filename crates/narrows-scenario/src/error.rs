@@ -105,6 +105,13 @@ impl Problem {
         least: impl Display,
         most: impl Display,
     ) -> Problem {
+        let (least, most) = (least.to_string(), most.to_string());
+        if least == most {
+            return Problem::new(
+                format!("{what} is {value}, where only {least} is possible"),
+                format!("write {least}"),
+            );
+        }
         let help = format!("choose a value from {least} to {most}");
         Problem::new(format!("{what} is {value}, outside {least} to {most}"), help)
     }

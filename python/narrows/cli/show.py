@@ -16,7 +16,7 @@ from rich.table import Table
 from narrows.cli import completion, options
 from narrows.cli.cc import describe
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import ERR, OUT, line
 from narrows.cli.results import tell_results
 from narrows.errors import bad_input
 
@@ -43,10 +43,14 @@ def show(
     lists results). Without a name, lists the components of the kind, or all.
     """
     from narrows import native
+    from narrows.runs.index import Index
 
     with codes():
         if kind == completion.MEASURE:
             _measures(name, json=json)
+            return
+        if kind is not None and name is None and Path(kind).parent != Path():
+            _result_at(Path(kind), json=json)
             return
         found = native.components()
         kinds = list(dict.fromkeys(item["kind"] for item in found))
@@ -71,10 +75,20 @@ def show(
                 line(**item)
             elif name is not None:
                 describe(item)
+                if Index(out).has(name):
+                    ERR.print(
+                        f"there are results of this name, too: narrows show {escape(str(out / name))}", style="dim"
+                    )
             else:
                 table.add_row(*(escape(item[key]) for key in ("kind", "name", "about", "source")))
         if not json and name is None:
             OUT.print(table)
+
+
+def _result_at(path: Path, *, json: bool) -> None:
+    """Shows results by folder and name, `runs/mine`, whatever else is called so. Raises `BadInput`."""
+    if not _result(path.name, path.parent, json=json):
+        raise bad_input(f"there are no results {path}", "`narrows runs` lists results")
 
 
 def _result(name: str, out: Path, *, json: bool) -> bool:

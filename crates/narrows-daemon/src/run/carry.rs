@@ -3,11 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use narrows_kernel::from_file::Program;
 use narrows_plan::Plan;
 use narrows_testbed::near_source::Listener;
 use narrows_testbed::{Options, Progress, TestbedError};
 
-use super::{Backend, Job, Results, controllers, results};
+use super::{Backend, Job, Results, controllers, programs, results};
 use crate::failure::Failure;
 use crate::near_source::ThisKernel;
 
@@ -15,13 +16,14 @@ use crate::near_source::ThisKernel;
 pub(super) fn carry(
     plan: &Plan,
     job: &Job,
+    programs: &[Program],
     backend: Backend,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Results, Failure> {
     let began = Instant::now();
     let names = controllers::names(plan, &job.controllers);
-    let _loaded = controllers::load(plan, &names, stop)?;
+    let _loaded = (controllers::load(plan, &names, stop)?, programs::load(programs, &names, stop)?);
     let options = Options { controllers: names.clone(), ..Options::default() };
     let listener = ThisKernel::of(plan)?;
     let listener = listener.as_ref().map(|listener| listener as &dyn Listener);

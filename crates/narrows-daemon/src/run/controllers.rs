@@ -22,11 +22,12 @@ pub(super) fn choice(text: &str) -> Result<(String, String), String> {
 
 /// By the plan's names, the kernel's.
 pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String, String> {
-    let used = plan.traffic.iter().map(|traffic| traffic.controller.name.as_str());
-    let name = |name: &str| {
-        chosen.iter().find(|(ours, _)| ours == name).map_or_else(|| usual(name), |(_, kernel)| kernel.clone())
+    let name = |choice: &ControllerChoice| {
+        let in_file = || choice.program.as_ref().map(|program| program.controller.clone());
+        let chosen = chosen.iter().find(|(ours, _)| *ours == choice.name).map(|(_, kernel)| kernel.clone());
+        chosen.or_else(in_file).unwrap_or_else(|| usual(&choice.name))
     };
-    used.map(|used| (used.to_owned(), name(used))).collect()
+    plan.traffic.iter().map(|traffic| &traffic.controller).map(|used| (used.name.clone(), name(used))).collect()
 }
 
 /// The kernel's name for a controller of the plan, if none is chosen.
@@ -38,15 +39,11 @@ pub(crate) fn usual(name: &str) -> String {
     }
 }
 
-/// Refuses what no kernel has, by the kernel's names, and controllers in files.
+/// Refuses what no kernel has, by the kernel's names.
 ///
 /// # Errors
-/// If one of them is a model of the simulator's, or in a file.
-pub(super) fn refuse_models(plan: &Plan, names: &BTreeMap<String, String>) -> Result<(), Failure> {
-    if let Some(program) = plan.traffic.iter().find_map(|traffic| traffic.controller.program.as_ref()) {
-        let sentence = format!("{} is a controller in C or Python, which narrowsd does not load", program.file);
-        return Err(Failure::input(sentence).help("run it in the simulator"));
-    }
+/// If one of them is a model of the simulator's.
+pub(super) fn refuse_models(names: &BTreeMap<String, String>) -> Result<(), Failure> {
     match names.values().find(|name| spec(name).is_some_and(|spec| spec.kernel == Kernel::None)) {
         Some(model) => Err(Failure::input(format!("no kernel has {model}: it is a model, and the simulator's alone"))
             .help("run it in the simulator")),
@@ -155,9 +152,6 @@ fn line_rate(plan: &Plan, name: &str, parameter: &str) -> Result<Rate, Failure> 
 
 #[cfg(test)]
 mod tests {
-    use narrows_core::tcp::profile::Profile;
-    use narrows_plan::{Connections, Pattern, Program, Traffic, Transport};
-
     use super::*;
 
     #[test]
@@ -182,24 +176,9 @@ mod tests {
     #[test]
     fn models_are_refused() {
         let of = |kernel: &str| [("dcqcn".to_owned(), kernel.to_owned())].into();
-        let mut plan = Plan::default();
-        let refused = refuse_models(&plan, &of("dcqcn")).expect_err("no kernel has it").to_string();
+        let refused = refuse_models(&of("dcqcn")).expect_err("no kernel has it").to_string();
         assert!(refused.starts_with("no kernel has dcqcn"), "{refused}");
-        assert!(refuse_models(&plan, &of("dctcp")).is_ok(), "the kernel's may stand for it if somebody says so");
-        let program =
-            Program { file: "mine.bpf.c".into(), controller: "mine".into(), text: String::new(), others: [].into() };
-        let controller = ControllerChoice { name: "mine".into(), values: vec![], ecn: false, program: Some(program) };
-        plan.traffic = vec![Traffic {
-            name: "web".into(),
-            controller,
-            profile: Profile::LINUX_6,
-            service_class: 0,
-            transport: Transport::Tcp,
-            connections: Connections::Fresh,
-            pattern: Pattern::List(vec![]),
-        }];
-        let refused = refuse_models(&plan, &of("mine")).expect_err("it is in C").to_string();
-        assert!(refused.starts_with("mine.bpf.c is a controller in C or Python"), "{refused}");
+        assert!(refuse_models(&of("dctcp")).is_ok(), "the kernel's may stand for it if somebody says so");
     }
 
     #[test]

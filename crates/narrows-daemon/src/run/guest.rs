@@ -1,26 +1,36 @@
 //! A run in a guest: this program is booted there, does the run, and its files come back.
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use narrows_kernel::from_file::Program;
 use narrows_plan::Plan;
 use narrows_testbed::guest::{self, Boot, GuestError, inside};
 use serde_json::json;
 
-use super::{Backend, Job, Results, carry, controllers, parse, say};
+use super::{Backend, Job, Results, carry, controllers, parse, programs, say};
 use crate::failure::Failure;
 
 /// What the program is told in the guest to do there: the name of a hidden command.
 const COMMAND: &str = "inside-guest";
 const PLAN: &str = "plan.json";
 const JOB: &str = "job.json";
+/// The configuration of the guest's kernel, which programs may ask for (`extern … __kconfig`).
+const CONFIGURATION: &str = "kernel.config";
 /// In place of results, why there are none.
 const FAILURE: &str = "failure.json";
 /// How a line about the run's progress begins.
 const PROGRESS: &str = "progress ";
 
 /// Boots a guest for the run and takes its files.
-pub(super) fn boot(plan: &Plan, text: &[u8], job: &Job, folder: &Path, stop: &AtomicBool) -> Result<Results, Failure> {
+pub(super) fn boot(
+    (plan, text): (&Plan, &[u8]),
+    job: &Job,
+    programs: &[Program],
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Results, Failure> {
     if !cfg!(target_feature = "crt-static") {
         return Err(Failure::environment("this narrowsd needs shared libraries, which a guest does not have")
             .help("`make narrowsd` in a checkout builds one that needs none"));
@@ -30,12 +40,20 @@ pub(super) fn boot(plan: &Plan, text: &[u8], job: &Job, folder: &Path, stop: &At
     let wanted = controllers::names(plan, &job.controllers);
     let modules: Vec<String> = wanted.values().map(|name| format!("tcp_{name}")).collect();
     let job = serde_json::to_vec(job).map_err(Failure::failed)?;
+    let objects: Vec<(String, &[u8])> =
+        programs.iter().enumerate().map(|(place, program)| (programs::name(place), program.object())).collect();
+    let mut files: Vec<(&str, &[u8])> = vec![(PLAN, text), (JOB, &job)];
+    files.extend(objects.iter().map(|(name, object)| (name.as_str(), *object)));
+    let configuration = image.configuration();
+    if let (false, Some(configuration)) = (programs.is_empty(), &configuration) {
+        files.push((CONFIGURATION, configuration));
+    }
     let boot = Boot {
         image: &image,
         program: &program,
         arguments: &[COMMAND],
         modules: &modules.iter().map(String::as_str).collect::<Vec<_>>(),
-        files: &[(PLAN, text), (JOB, &job)],
+        files: &files,
         folder,
     };
     let mut heard = |line: &str| {
@@ -86,7 +104,15 @@ fn work() -> Result<Results, Failure> {
     let job: Job = serde_json::from_slice(&inside::given(JOB).map_err(Failure::failed)?).map_err(Failure::failed)?;
     // Who runs the guest ends it whole.
     let stop = AtomicBool::new(false);
-    carry::carry(&plan, &job, Backend::Guest, &stop, &mut |progress| {
+    let programs = programs::given(&plan, inside::given)?;
+    if let Ok(configuration) = inside::given(CONFIGURATION) {
+        // Where libbpf looks for it.
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let written =
+            fs::create_dir_all("/boot").and_then(|()| fs::write(format!("/boot/config-{release}"), configuration));
+        written.map_err(Failure::failed)?;
+    }
+    carry::carry(&plan, &job, &programs, Backend::Guest, &stop, &mut |progress| {
         let (now, end) = (progress.now.as_us(), progress.end.as_us());
         inside::say(&format!("{PROGRESS}{now} {end} {}", progress.packet_hops));
         true

@@ -6,6 +6,7 @@
 mod carry;
 pub(crate) mod controllers;
 mod guest;
+mod programs;
 mod results;
 
 use std::fs;
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     out: PathBuf,
     /// Whose kernel carries the traffic.
-    #[arg(long, value_enum, default_value_t = Backend::Native)]
+    #[arg(long, value_enum, default_value_t = Backend::Host)]
     on: Backend,
     /// The kernel's name for a controller of the plan, where it is not to be the usual one: dctcp=dctcp is the kernel's own.
     #[arg(long = "controller", value_name = "NAME=KERNEL", value_parser = controllers::choice)]
@@ -47,7 +48,9 @@ pub(crate) struct Arguments {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Backend {
     /// This host's, in real time; needs root.
-    Native,
+    #[value(alias = "native")]
+    #[serde(alias = "native")]
+    Host,
     /// That of a virtual machine whose clock counts instructions.
     Guest,
 }
@@ -70,16 +73,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let text = fs::read(&arguments.plan)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", arguments.plan.display())).help(WHENCE))?;
     let plan = parse(&text)?;
-    controllers::refuse_models(&plan, &controllers::names(&plan, &arguments.controllers))?;
+    controllers::refuse_models(&controllers::names(&plan, &arguments.controllers))?;
+    let programs = programs::compile(&plan)?;
     let temporary = Temporary::beside(&arguments.out)?;
     let stop = interruptions()?;
     let job = Job { seed: arguments.seed, controllers: arguments.controllers };
     let results = match arguments.on {
-        Backend::Native => {
+        Backend::Host => {
             let _alone = lock::take_kernel(&stop)?;
-            carry::carry(&plan, &job, Backend::Native, &stop, &mut told(&stop))?
+            carry::carry(&plan, &job, &programs, Backend::Host, &stop, &mut told(&stop))?
         }
-        Backend::Guest => guest::boot(&plan, &text, &job, &temporary.path, &stop)?,
+        Backend::Guest => guest::boot((&plan, &text), &job, &programs, &temporary.path, &stop)?,
     };
     for (name, bytes) in &results {
         temporary.write(name, bytes)?;
@@ -194,6 +198,21 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_asked_for_by_the_names_that_narrows_has_for_worlds() {
+        use clap::Parser as _;
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            run: Arguments,
+        }
+        for (named, backend) in [("host", Backend::Host), ("native", Backend::Host), ("guest", Backend::Guest)] {
+            let line = Line::try_parse_from(["narrowsd", "plan.json", "--seed", "1", "--out", "out", "--on", named]);
+            assert_eq!(line.unwrap_or_else(|error| panic!("{named}: {error}")).run.on, backend);
+        }
+        assert_eq!(serde_json::to_string(&Backend::Host).unwrap(), r#""host""#);
+    }
 
     #[test]
     fn what_a_killed_run_left_is_removed_and_nothing_else() {

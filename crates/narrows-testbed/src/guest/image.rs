@@ -21,6 +21,13 @@ pub struct Image {
     pub release: String,
 }
 
+impl Image {
+    /// What the kernel was configured with, if it lies beside it: `boot/config-RELEASE`.
+    pub fn configuration(&self) -> Option<Vec<u8>> {
+        std::fs::read(self.kernel.with_file_name(format!("config-{}", self.release))).ok()
+    }
+}
+
 /// There is no kernel for the guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
