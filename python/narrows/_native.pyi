@@ -61,6 +61,9 @@ def tables(*, trace: bool = False) -> str:
 def program(name: str, given: list[tuple[str, str]]) -> str:
     """The program of a generator, in GOAL."""
 
+def c_compiler() -> str:
+    """The C compiler that compiles controllers."""
+
 def controller_in_file(path: str, name: str | None = None) -> str:
     """A controller in C or Python, and what an experiment may set of it, as JSON."""
 

@@ -53,6 +53,7 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
             f"{source} has no congestion controllers of Linux",
             f"give a source tree, its folder {_FOLDER}, or an archive such as /usr/src/linux-source-6.1.tar.xz",
         )
+    native.c_compiler()
     folder = to or Path(f"linux-{version}" if version else "linux")
     needed = set(modules)
     for name in modules:
@@ -60,7 +61,7 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
     try:
         folder.mkdir(parents=True)
         for name in sorted(needed):
-            (folder / name).write_text(texts[name], encoding="utf-8")
+            (folder / name).write_text(texts[name], encoding="utf-8", errors="surrogateescape")
     except FileExistsError as error:
         raise bad_input(f"{folder} exists", "choose another folder with --to, or remove this one") from error
     except OSError as error:
@@ -104,9 +105,12 @@ def _read(source: Path) -> tuple[dict[str, str], str]:
 def _read_folder(source: Path) -> tuple[dict[str, str], str]:
     tree = source if (source / _FOLDER).is_dir() else source.parent.parent
     within = source / _FOLDER if (source / _FOLDER).is_dir() else source
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(within.glob(_OF_FOLDER))}
+    texts = {
+        path.name: path.read_text(encoding="utf-8", errors="surrogateescape")
+        for path in sorted(within.glob(_OF_FOLDER))
+    }
     makefile = tree / "Makefile"
-    stated = _VERSION.search(makefile.read_text(encoding="utf-8")) if makefile.is_file() else None
+    stated = _VERSION.search(makefile.read_text(encoding="utf-8", errors="replace")) if makefile.is_file() else None
     return texts, f"{stated[1]}.{stated[2]}" if stated else ""
 
 
@@ -116,7 +120,7 @@ def _read_archive(source: Path) -> tuple[dict[str, str], str]:
         for member in archive:
             found = _MEMBER.fullmatch(member.name.removeprefix("./"))
             if found and member.isfile() and (content := archive.extractfile(member)) is not None:
-                texts[found["name"]] = content.read().decode("utf-8")
+                texts[found["name"]] = content.read().decode("utf-8", errors="surrogateescape")
                 numbers = _NUMBERS.search(found["top"])
                 version = numbers[1] if numbers else ""
     return texts, version

@@ -128,6 +128,12 @@ def program(name: str, given: Mapping[str, str]) -> str:
         return cast("str", module.program(name, list(given.items())))
 
 
+def c_compiler() -> str:
+    """The C compiler that compiles controllers. Raises `BadInput` where there is none."""
+    with _converted("give the path of a C compiler in the variable CC") as module:
+        return cast("str", module.c_compiler())
+
+
 def controller_in_file(path: Path, name: str | None = None) -> dict[str, Any]:
     """A controller in C or Python: its name, its use of ECN, and its parameters with their values.
 

@@ -155,7 +155,7 @@ pub fn read(path: &Path) -> Result<Source, Error> {
 /// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.
 pub fn is_plain(name: &str) -> bool {
     !name.is_empty()
-        && !name.starts_with(['-', '.'])
+        && !name.starts_with(['-', '.', '@'])
         && !name.contains(['/', '\\', '"'])
         && !name.contains(char::is_control)
 }
@@ -265,6 +265,14 @@ fn compiler() -> Result<(OsString, Vec<u8>), Error> {
         }
     };
     Ok(FOUND.get_or_init(|| found).clone())
+}
+
+/// The compiler that compiles files in C.
+///
+/// # Errors
+/// If there is none.
+pub fn compiler_name() -> Result<String, Error> {
+    compiler().map(|(name, _)| name.to_string_lossy().into_owned())
 }
 
 /// Where libraries are kept: `$XDG_CACHE_HOME/narrows`, `~/.cache/narrows`, or a folder for temporary files of this process alone.

@@ -23,6 +23,16 @@ pub enum Error {
     /// It has no complete controller.
     #[error("`{0}` has no controller")]
     NoController(String),
+    /// It has one that lacks something.
+    #[error("the controller `{name}` of `{file}` lacks {lacks}")]
+    Incomplete {
+        /// As it was given.
+        file: String,
+        /// The controller's name.
+        name: String,
+        /// What it must have.
+        lacks: &'static str,
+    },
     /// It has several.
     #[error("`{file}` has several controllers: {names}")]
     Several {
@@ -99,8 +109,11 @@ impl Error {
         match self {
             Error::NoCompiler(_) => "install one, such as Debian's package clang, or name one in the variable CC",
             Error::DoesNotCompile { .. } => {
-                "a field that a structure does not have is one that the simulator does not have; \
-                 `docs/how-to/controllers-in-c.md` lists what there is"
+                "`docs/how-to/controllers-in-c.md` lists what there is for BPF and modules of Linux: a field that a structure \
+                 does not have is one that the simulator does not have; `controllers-in-plain-c.md`, what <narrows.h> has"
+            }
+            Error::Incomplete { .. } => {
+                "`docs/how-to/controllers-in-c.md` and `controllers-in-plain-c.md` show whole ones"
             }
             Error::NoController(_) => {
                 "write a `struct tcp_congestion_ops` in SEC(\".struct_ops\"), with ssthresh, undo_cwnd, and cong_avoid or \
@@ -117,7 +130,8 @@ impl Error {
             }
             Error::NoValue { .. } => "give a value of the type that the file declares",
             Error::Unreadable { .. } => "give the path of a file in C or Python",
-            Error::Io { .. } | Error::Loading { .. } => "the variable XDG_CACHE_HOME says where it is made",
+            Error::Loading { .. } => "`docs/how-to/controllers-in-c.md` says what a file may do while it is loaded",
+            Error::Io { .. } => "the variable XDG_CACHE_HOME says where it is made",
         }
     }
 }

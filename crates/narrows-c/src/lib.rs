@@ -18,7 +18,7 @@ mod plain;
 mod socket;
 mod watchdog;
 
-pub use compiler::{BPF_HEADERS, Source, compile, is_plain, read};
+pub use compiler::{BPF_HEADERS, Source, compile, compiler_name, is_plain, read};
 pub use error::{Error, Misbehaved};
 pub use language::{Load, inspect, load, run_python_with, spec};
 pub use library::{Library, Named, named};

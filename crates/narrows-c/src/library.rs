@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::mem::offset_of;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,11 +40,17 @@ impl Hooks {
     }
 
     fn is_complete(self) -> bool {
+        !matches!(self, Hooks::Linux(ops) if ops.is_null()) && self.lacks().is_none()
+    }
+
+    /// Its name, and what it must have and has not.
+    fn lacks(self) -> Option<(String, &'static str)> {
         // SAFETY: they are in the library's memory, or nowhere.
         unsafe {
             match self {
-                Hooks::Linux(ops) => !ops.is_null() && (*ops).is_complete(),
-                Hooks::Plain(hooks) => (*hooks).is_complete(),
+                Hooks::Linux(ops) if ops.is_null() => None,
+                Hooks::Linux(ops) => (*ops).lacks().map(|lacks| ((*ops).name(), lacks)),
+                Hooks::Plain(hooks) => (*hooks).lacks().map(|lacks| ((*hooks).name(), lacks)),
             }
         }
     }
@@ -119,20 +125,16 @@ impl Library {
             let fail = shared.get::<*mut Fail>(b"narrows_fail").map_err(|_| pointer("narrows_fail"))?;
             **fail = crate::connection::fail;
         }
-        parameters::set(source, &shared, &of_modules)?;
-        let parameters = parameters::all(source, &shared, &bytes)?;
+        let parameters = guarded(source, "setting its parameters", || {
+            parameters::set(source, &shared, &of_modules)?;
+            parameters::all(source, &shared, &bytes)
+        })??;
         // SAFETY: `kernel.h` gives a module this function, which registers the controller, and `runtime.c` this variable.
         unsafe {
             if let Ok(init) = shared.get::<unsafe extern "C-unwind" fn() -> i32>(b"narrows_init") {
-                let _call = watchdog::Call::begin();
-                match catch_unwind(|| init()) {
-                    Ok(0) => {}
-                    Ok(refused) => return Err(failed(format!("its module_init returns {refused}"))),
-                    Err(fault) => {
-                        let fault =
-                            fault.downcast::<Misbehaved>().map_or_else(|_| "it fails".to_owned(), |fault| fault.0);
-                        return Err(failed(format!("its module_init ends with a fault: {fault}")));
-                    }
+                match guarded(source, "its module_init", || init())? {
+                    0 => {}
+                    refused => return Err(failed(format!("its module_init returns {refused}"))),
                 }
                 let registered = shared.get::<*const *const Ops>(b"narrows_registered").ok();
                 all.extend(registered.map(|registered| Hooks::Linux(**registered)));
@@ -144,7 +146,10 @@ impl Library {
             let at = at.map_err(|_| pointer("narrows_controller_at"))?;
             all.extend((0..).map(|number| at(number)).take_while(|hooks| !hooks.is_null()).map(Hooks::Plain));
         }
-        let complete: Vec<Hooks> = all.into_iter().filter(|hooks| hooks.is_complete()).collect();
+        let (complete, others): (Vec<Hooks>, Vec<Hooks>) = all.into_iter().partition(|hooks| hooks.is_complete());
+        if let ([], Some((of, lacks))) = (&complete[..], others.iter().find_map(|hooks| hooks.lacks())) {
+            return Err(Error::Incomplete { file: source.name.clone(), name: of, lacks });
+        }
         let hooks = chosen(&source.name, name, &complete)?;
         // SAFETY: `runtime.c` has them, with these types.
         unsafe {
@@ -185,6 +190,15 @@ impl external::Library for Library {
 
 /// `narrows_layout` of `runtime.c`: of Linux's structures, then of the plain interface.
 type Layout = [u32; LAYOUT.len() + plain::LAYOUT.len()];
+/// Calls a function of the file's while it is loaded; a fault of it is told.
+fn guarded<T>(source: &Source, what: &str, of: impl FnOnce() -> T) -> Result<T, Error> {
+    let _call = watchdog::Call::begin();
+    catch_unwind(AssertUnwindSafe(of)).map_err(|fault| {
+        let fault = fault.downcast::<Misbehaved>().map_or_else(|_| "it fails".to_owned(), |fault| fault.0);
+        Error::Loading { file: source.name.clone(), message: format!("{what} ends with a fault: {fault}") }
+    })
+}
+
 type Fail = unsafe extern "C-unwind" fn(*const std::ffi::c_char, u32, *const std::ffi::c_char);
 
 /// The symbols of controllers, in the order of their names.

@@ -46,11 +46,14 @@ pub(crate) type CongControl = unsafe extern "C-unwind" fn(*mut Socket, u32, i32,
 pub(crate) type CongControlBefore = unsafe extern "C-unwind" fn(*mut Socket, *const RateSample);
 
 impl Ops {
-    /// What the kernel asks of a controller before it registers it.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.ssthresh.is_some()
-            && self.undo_cwnd.is_some()
-            && (self.cong_avoid.is_some() || self.cong_control.is_some())
+    /// What the kernel asks of a controller before it registers it, and this one has not.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        match (self.ssthresh, self.undo_cwnd, self.cong_avoid, self.cong_control) {
+            (None, ..) => Some("ssthresh"),
+            (_, None, ..) => Some("undo_cwnd"),
+            (_, _, None, None) => Some("cong_avoid or cong_control"),
+            _ => None,
+        }
     }
 
     /// As `ss` shows it.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{offset_of, size_of};
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 use narrows_core::cc::external::Machine;
@@ -16,6 +17,10 @@ use crate::watchdog::Call;
 
 /// The largest window and threshold, packets.
 const MOST: f64 = (1u64 << 30) as f64;
+/// The largest state of a connection, bytes.
+const MAX_STATE: usize = 1 << 20;
+/// Behind a state: a function that writes beyond its end changes it.
+const GUARD: u64 = 0x6e61_7272_6f77_7321;
 /// The largest rate, bit/s.
 const MOST_RATE: f64 = 1e15;
 
@@ -98,13 +103,24 @@ pub(crate) const LAYOUT: [usize; 6] = [
 ];
 
 impl Hooks {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.on_ack.is_some() && self.on_congestion.is_some()
+    /// What it must have, and has not.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        match (self.on_ack, self.on_congestion) {
+            _ if self.name.is_null() => Some("a name"),
+            (None, _) => Some("on_ack"),
+            (_, None) => Some("on_congestion"),
+            _ if self.state_size > MAX_STATE => Some("a state_size of at most a MiB"),
+            _ => None,
+        }
     }
 
     pub(crate) fn name(&self) -> String {
+        if self.name.is_null() {
+            return String::new();
+        }
         // SAFETY: a text of the library.
-        unsafe { CStr::from_ptr(self.name) }.to_string_lossy().into_owned()
+        let name = unsafe { CStr::from_ptr(self.name) }.to_bytes();
+        name.iter().map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect()
     }
 }
 
@@ -199,15 +215,17 @@ impl Plain {
         // SAFETY: the library's, which `library` keeps.
         let size = unsafe { (*hooks).state_size };
         let mut state = vec![0; size.div_ceil(size_of::<u64>())];
+        state.push(GUARD);
         let sender = Sender {
             window: real(context.path.initial_window.get()),
             threshold: f64::INFINITY,
             pacing_rate: 0.0,
-            state: state.as_mut_ptr().cast(),
+            state: pointer(&mut state),
         };
         let mut made = Plain { library, hooks, sender, state, random: random.next_u64(), before: (1.0, f64::INFINITY) };
         if let Some(init) = made.hooks().init {
-            let path = PathFacts::new(Time::ZERO, context.path);
+            // A connection may open at any time, which is not told here.
+            let path = PathFacts { now: f64::NAN, ..PathFacts::new(Time::ZERO, context.path) };
             made.call("init", |sender| unsafe { init(sender, &raw const path) });
         }
         made
@@ -228,6 +246,12 @@ impl Plain {
         }
         let Sender { window, threshold, pacing_rate, .. } = self.sender;
         let file = &self.library.file;
+        if self.state.last() != Some(&GUARD) {
+            let size = self.hooks().state_size;
+            end_run(format!(
+                "{file}: {hook} writes beyond the {size} bytes of its state; state_size says how many it has"
+            ));
+        }
         if !(1.0..=MOST).contains(&window) {
             end_run(format!("{file}: {hook} leaves a window of {window} packets, where 1 to {MOST} are possible"));
         }
@@ -345,6 +369,11 @@ impl CongestionControl for Plain {
     }
 }
 
+/// What a controller gets of its state and the guard behind it: nothing if it has none.
+fn pointer(state: &mut [u64]) -> *mut c_void {
+    if state.len() > 1 { state.as_mut_ptr().cast() } else { null_mut() }
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "judged after each call")]
 fn packets(window: f64) -> Packets {
     Packets::new(window as u64)
@@ -353,7 +382,7 @@ fn packets(window: f64) -> Packets {
 impl Machine for Plain {
     fn copy(&self) -> Box<dyn Machine> {
         let mut state = self.state.clone();
-        let sender = Sender { state: state.as_mut_ptr().cast(), ..self.sender };
+        let sender = Sender { state: pointer(&mut state), ..self.sender };
         Box::new(Plain { library: Arc::clone(&self.library), sender, state, ..*self })
     }
 }

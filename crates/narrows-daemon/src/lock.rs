@@ -23,7 +23,9 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// A file of a controller in `/run/narrows`.
 pub(crate) fn file(controller: &Controller, kind: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{}.{kind}", controller.spec.name))
+    // The names of files' controllers are not ours: `run` and `routes` have locks, too.
+    let of = if controller.is_of_file() { "file-" } else { "" };
+    Path::new(FOLDER).join(format!("{of}{}.{kind}", controller.spec.name))
 }
 
 /// A right, until it is dropped or its process ends in any way.

@@ -36,6 +36,7 @@ impl Program {
     /// # Errors
     /// If clang is not there or refuses it, or it has no such controller or parameter.
     pub fn compile(source: &Source, name: Option<&str>) -> Result<Program, narrows_c::Error> {
+        refuse_bitfields(source)?;
         let mut object = object_of(source)?;
         if let Some((name, _)) = narrows_c::set_constants(source, &mut object)?.into_iter().next() {
             let known = "its global `const volatile` numbers alone".to_owned();
@@ -65,7 +66,7 @@ impl Program {
         };
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
-            return Err(loading(format!("{name:?} is no name that the kernel can be asked for")));
+            return Err(loading(format!("{name:?} is no name: letters, digits, `_`, `-` and `.` are")));
         }
         let controller = Controller::of_file(name, *needs_ecn);
         Ok(Program { symbol: symbol.clone(), controller, object })
@@ -75,6 +76,25 @@ impl Program {
     pub fn object(&self) -> &[u8] {
         &self.object
     }
+}
+
+/// Bitfields are relocated where they are read by libbpf's macro, and elsewhere not: another kernel's bit would be read.
+fn refuse_bitfields(source: &Source) -> Result<(), narrows_c::Error> {
+    const FIELDS: [&str; 1] = ["is_cwnd_limited"];
+    let is_read =
+        |line: &str, field: &str| line.contains(&format!("->{field}")) || line.contains(&format!(").{field}"));
+    for (file, text) in std::iter::once((&source.name, &source.text)).chain(&source.others) {
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(field) = FIELDS.iter().find(|field| is_read(line, field)) {
+                let messages = format!(
+                    "{file}:{number}: error: `{field}` is a bitfield, which the kernel has elsewhere: read it by \
+                     tcp_is_cwnd_limited(sk) or BPF_CORE_READ_BITFIELD(tp, {field})"
+                );
+                return Err(narrows_c::Error::DoesNotCompile { file: source.name.clone(), messages });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// In a folder of its own, which is removed afterwards.

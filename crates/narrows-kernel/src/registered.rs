@@ -68,8 +68,9 @@ fn listed(controller: &'static Controller) -> Option<Registered> {
         }
         let Ok(map) = MapHandle::from_map_id(info.id) else { continue };
         let value = map.lookup(&KEY, MapFlags::ANY).ok().flatten().unwrap_or_default();
-        // Another program's map may have the same name: the name that is registered stands inside.
-        if !contains(&value, format!("{}\0", controller.registered).as_bytes()) {
+        // Another program's map may have the same name: the name that is registered stands inside, whole. Before it is the last
+        // byte of a hook's number, which is 0.
+        if !contains(&value, format!("\0{}\0", controller.registered).as_bytes()) {
             continue;
         }
         let link = link_of(info.id);
@@ -123,6 +124,10 @@ impl Registered {
 /// # Errors
 /// [`Error::NoPrivileges`], [`Error::Bpf`].
 pub fn remove_stale(controller: &'static Controller) -> Result<usize, Error> {
+    if controller.is_of_file() {
+        // Nothing tells whose it is: its name is not ours.
+        return Ok(0);
+    }
     let mut removed = 0;
     while let Some(found) = find(controller)?.filter(|found| found.link.is_none()) {
         let step = "remove a registration";

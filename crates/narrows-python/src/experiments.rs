@@ -103,6 +103,12 @@ pub(crate) fn program(py: Python<'_>, name: &str, given: Vec<(String, String)>) 
     })
 }
 
+/// The C compiler that compiles controllers.
+#[pyfunction]
+pub(crate) fn c_compiler() -> PyResult<String> {
+    narrows_c::compiler_name().map_err(|error| BadInput::new_err(format!("{error}\n  help: {}", error.help())))
+}
+
 /// A controller in C or Python: its name, its use of ECN, and what an experiment may set, as JSON. Of several the one called `name`.
 #[pyfunction]
 #[pyo3(signature = (path, name=None))]

@@ -25,6 +25,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::components, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::schema, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::program, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::c_compiler, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::controller_in_file, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::expand, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::seeds, module)?)?;

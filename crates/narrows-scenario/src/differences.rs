@@ -353,6 +353,9 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
     for (parameter, value) in described(choice, controllers) {
         facts.insert(format!("cc.{}.{parameter}", choice.name), value);
     }
+    for (parameter, value) in choice.program.iter().flat_map(|program| &program.parameters) {
+        facts.insert(format!("cc.file.parameters.{parameter}"), value.clone());
+    }
     let Ok(Value::Object(fields)) = serde_json::to_value(traffic.profile) else {
         unreachable!("a profile is an object")
     };

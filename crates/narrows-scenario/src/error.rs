@@ -307,6 +307,8 @@ impl Error {
 
 /// Characters of a line, or of a sentence, that are shown at most.
 const MAX_SHOWN: usize = 200;
+/// Lines of what a compiler says that are shown at most.
+const MAX_LINES: usize = 40;
 
 /// What is shown of a line of which `width` characters from `column` on are marked, and where the mark is in it.
 fn around(line: &str, column: usize, width: usize) -> (String, usize, usize) {
@@ -323,6 +325,12 @@ fn shown(sentence: &str) -> String {
     let length = sentence.chars().count();
     if length <= 2 * MAX_SHOWN {
         return sentence.to_owned();
+    }
+    // What a compiler says: each line is short enough or not.
+    if sentence.contains('\n') {
+        let lines = sentence.lines().take(MAX_LINES).map(shown).collect::<Vec<_>>();
+        let more = if sentence.lines().nth(MAX_LINES).is_some() { "\n…" } else { "" };
+        return lines.join("\n") + more;
     }
     let (head, tail) = (sentence.chars().take(MAX_SHOWN), sentence.chars().skip(length - MAX_SHOWN));
     head.chain(['…']).chain(tail).collect()

@@ -57,7 +57,7 @@ def show(
             if json:
                 line(**found)
             else:
-                _describe_file(name, found)
+                _describe_file(Path(name), found, controller)
             return
         spec = _find(name, native.controllers())
         if json:
@@ -94,7 +94,12 @@ def bring_in(
         folder, modules = linux_source.copy_controllers(source, to)
         for module in modules:
             if json:
-                line(file=str(folder / module.file), controller=module.controller, lacks=module.lacks)
+                line(
+                    file=str(folder / module.file),
+                    controller=module.controller,
+                    lacks=module.lacks,
+                    parameters=module.parameters,
+                )
             given = ", ".join(f"{parameter['name']} = {parameter['value']}" for parameter in module.parameters)
             table.add_row(module.file, module.controller or "–", escape(module.lacks or given))
         if not json:
@@ -109,11 +114,12 @@ def bring_in(
                 )
 
 
-def _describe_file(path: str, found: dict[str, Any]) -> None:
-    """Prints a controller that a file has."""
+def _describe_file(path: Path, found: dict[str, Any], chosen: str | None) -> None:
+    """Prints a controller that a file has, and how an experiment beside the file names it."""
+    named = f'{{ path = "{path.name}", name = "{chosen}" }}' if chosen else f'"{path.name}"'
     OUT.print(f"[bold]{escape(str(found['name']))}[/]  [dim]{escape(_ECN[found['ecn']])}[/]")
     OUT.print(escape(str(found["about"])))
-    OUT.print(f'\nin an experiment: [bold]cc = {{ file = "{escape(path)}" }}[/]')
+    OUT.print(f"\nin an experiment beside it: [bold]cc = {{ file = {escape(named)} }}[/]")
     for parameter in found["parameters"]:
         OUT.print(f"[bold]{escape(parameter['name'])}[/] = {escape(parameter['value'])}")
 

@@ -232,6 +232,9 @@ void narrows_parameter_value(__u32 number, char *page)
 	case NARROWS_DOUBLE:
 		sprintf(page, "%.15g", *(double *)one->place);
 		break;
+	case NARROWS_FLOAT:
+		sprintf(page, "%.7g", *(float *)one->place);
+		break;
 	default:
 		break;
 	}
@@ -285,8 +288,22 @@ static int set_double(const struct narrows_parameter *one, const char *text)
 
 	if (end == text || *end || !isfinite(value))
 		return -EINVAL;
-	*(double *)one->place = value;
+	if (one->kind == NARROWS_FLOAT)
+		*(float *)one->place = value;
+	else
+		*(double *)one->place = value;
 	return 0;
+}
+
+/* What a parameter takes: enum narrows_kind, or one more if the file judges it itself. */
+__u32 narrows_parameter_kind(const char *name)
+{
+	const struct narrows_parameter **place = __start_narrows_parameters;
+
+	for (; place < __stop_narrows_parameters; place++)
+		if (!strcmp((*place)->name, name))
+			return (*place)->ops ? NARROWS_TEXT + 1 : (*place)->kind;
+	return NARROWS_TEXT;
 }
 
 /* Sets a parameter, before the file's controller begins: 0, -ENOENT if there is none, -EINVAL if this is no value of it. */
@@ -310,6 +327,7 @@ int narrows_set_parameter(const char *name, const char *text)
 		case NARROWS_BOOL:
 			return set_bool(one, text);
 		case NARROWS_DOUBLE:
+		case NARROWS_FLOAT:
 			return set_double(one, text);
 		default:
 			return -EINVAL;

@@ -9,8 +9,7 @@
 //! losses; γ is the difference of two utilities over that of their rates. Until the results are in, the sender keeps to r.
 
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Phase, Sent, Spec, Value,
-    parameters,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Sent, Spec, Value, parameters,
 };
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
@@ -86,9 +85,9 @@ pub struct Vivace {
     /// Packets.
     window: u64,
     /// Window and rate before a timeout.
-    prior: Option<(u64, Rate)>,
+    prior: Option<(u64, Rate, Mode, Step)>,
     /// Whether `rate` rests on a measured RTT.
-    has_round_trip: bool,
+    has_rtt: bool,
     packet: Bytes,
 }
 
@@ -120,7 +119,7 @@ impl Vivace {
             seen: Time::ZERO,
             window: 2 * path.initial_window.get().max(1),
             prior: None,
-            has_round_trip: false,
+            has_rtt: false,
             packet: path.packet,
         };
         vivace.begin_at_initial_window(path);
@@ -130,7 +129,7 @@ impl Vivace {
     /// The initial window per RTT, or per millisecond while there is none.
     fn begin_at_initial_window(&mut self, path: &Path) {
         let span = path.srtt.unwrap_or(Span::from_ms(1)).max(Span::from_ns(1));
-        self.has_round_trip = path.srtt.is_some();
+        self.has_rtt = path.srtt.is_some();
         self.set_rate(Rate::of(path.initial_window.bytes(path.packet), span), path);
         self.plan();
     }
@@ -220,9 +219,10 @@ impl Vivace {
         let lag = self.rate.time_for(Packets::new(LOSS_LAG).bytes(self.packet));
         let before = |moment: Time, span: Span| Time::from_ps(moment.as_ps().saturating_sub(span.as_ps()));
         if let Some(sample) = ack.rtt {
-            self.seen = self.seen.max(before(ack.now, sample.span));
+            let left = before(ack.now, sample.span);
+            self.seen = self.seen.max(left);
             for interval in &mut self.intervals {
-                interval.take_round_trip(self.seen, sample.span);
+                interval.take_rtt(left, sample.span);
             }
         }
         let lost_at = before(self.seen, lag);
@@ -252,11 +252,8 @@ impl CongestionControl for Vivace {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.packet = path.packet;
-        if !self.has_round_trip && path.srtt.is_some() {
+        if !self.has_rtt && path.srtt.is_some() {
             self.begin_at_initial_window(path);
-        }
-        if ack.phase == Phase::Open {
-            self.prior = None;
         }
         self.is_void |= ack.limited_by != Limit::Pacing;
         self.take(ack);
@@ -266,13 +263,17 @@ impl CongestionControl for Vivace {
         self.set_window(ack.acked.get(), path);
     }
 
-    /// Losses count in the utility alone.
-    fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {}
+    /// Losses count in the utility alone. What a timeout took is this episode's no more.
+    fn on_congestion(&mut self, _now: Time, cause: Cause, _path: &Path) {
+        if cause == Cause::Loss {
+            self.prior = None;
+        }
+    }
 
     /// There will be no results: half the rate, and one packet until something is acknowledged.
     fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
         if !repeated || self.prior.is_none() {
-            self.prior = Some((self.window, self.rate));
+            self.prior = Some((self.window, self.rate, self.mode, self.step));
         }
         self.window = 1;
         self.mode = Mode::Learning;
@@ -298,11 +299,12 @@ impl CongestionControl for Vivace {
         }
     }
 
-    /// The timeout was needless.
+    /// The timeout was spurious.
     fn on_undo(&mut self) {
-        if let Some((window, rate)) = self.prior.take() {
+        if let Some((window, rate, mode, step)) = self.prior.take() {
             self.window = self.window.max(window);
             self.rate = self.rate.max(rate);
+            (self.mode, self.step) = (mode, step);
             self.plan();
         }
     }

@@ -180,14 +180,11 @@ fn hold(controller: &Controller, loaded: Held, ending: &Ending) -> Result<(), Fa
 pub(crate) fn make_room(controller: &'static Controller) -> Result<(), Failure> {
     let name = controller.spec.name;
     let folder = pinned::folder(controller);
-    let found = registered::find(controller).map_err(|error| match error {
-        // Of a file's name the kernel's own may be.
-        Error::NoPrivileges { .. } if controller.is_of_file() && rustix::process::geteuid().is_root() => {
-            Error::NameTaken { name: controller.registered }
-        }
-        other => other,
-    });
-    if let Some(found) = found.map_err(refused::by_kernel)? {
+    if controller.is_of_file() && !pinned::is_registration(&folder) && is_registered(name) {
+        // Whoever registered it: the kernel, another program, or a narrowsd in the foreground.
+        return Err(refused::by_kernel(Error::NameTaken { name }));
+    }
+    if let Some(found) = registered::find(controller).map_err(refused::by_kernel)? {
         let holders = found.holders();
         if pinned::is_registration(&folder) || !holders.is_empty() {
             let removes = format!("`narrowsd cc unload {name}` removes it");

@@ -94,10 +94,21 @@ pub(crate) fn a_files_parameters_are_set_and_its_faults_told() -> Outcome {
     let taken = written("taken.bpf.c", &page().replace(".name = \"cautious\"", ".name = \"cubic\""));
     let said = refused(&format!("cc load {}", taken.display()), 1);
     assert!(said.starts_with("error: a controller named cubic is registered already"), "{said}");
+    // Another's name that ends so is not its.
+    good("cc load newreno");
+    let ends = written("ends.bpf.c", &page().replace(".name = \"cautious\"", ".name = \"reno\""));
+    let said = refused(&format!("cc load {}", ends.display()), 1);
+    assert!(said.starts_with("error: a controller named reno is registered already"), "{said}");
+    assert!(available().contains("narrows_newreno"));
+    good("cc unload newreno");
+    let bitfield =
+        written("bitfield.bpf.c", &page().replace("ca->is_late = ", "ca->is_late = tp->is_cwnd_limited && "));
+    let said = refused(&format!("cc load {}", bitfield.display()), 2);
+    assert!(said.contains("BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited)"), "{said}");
     let own = written("own.bpf.c", &page().replace(".name = \"cautious\"", ".name = \"narrows_dctcp\""));
     let said = refused(&format!("cc load {}", own.display()), 2);
     assert!(said.contains("as one of narrowsd's own is called"), "{said}");
-    for file in [file, unknown, forbidden, taken, own] {
+    for file in [file, unknown, forbidden, taken, ends, bitfield, own] {
         fs::remove_file(file).expect("it is there");
     }
     Ok(())

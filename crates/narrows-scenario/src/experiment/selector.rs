@@ -375,7 +375,7 @@ inline_schema!(Controller, "controller", |generator| choices(
                         "type": "object",
                         "additionalProperties": { "type": ["boolean", "number", "string"] },
                         "description": "Values of its parameters: of a module, of BPF's global `const volatile` numbers, of \
-                                        attributes of a class in Python.",
+                                        NARROWS_PARAMETER in plain C, of attributes of a class in Python.",
                     },
                 },
             },

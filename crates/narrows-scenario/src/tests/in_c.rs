@@ -100,7 +100,9 @@ fn files_that_are_no_controllers_are_refused() {
         ),
         (
             r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = "many" } } }"#,
-            &["`many` is no value of the parameter `cap` of `mine.bpf.c`, which is a whole number that fits"],
+            &[
+                "`many` is no value of the parameter `cap` of `mine.bpf.c`, which is a whole number, 0 or more, that fits",
+            ],
         ),
         (
             r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { cap = [1] } } }"#,

@@ -122,7 +122,7 @@ fn a_file_that_is_no_controller_is_refused_with_the_reason() {
     assert!(matches!(refused("int nothing;", None), Error::NoController(_)));
     let plain = controller(SSTHRESH, AVOID, "");
     let incomplete = plain.replace(".undo_cwnd = (void *)one_undo, ", "");
-    assert!(matches!(refused(&incomplete, None), Error::NoController(_)));
+    assert_eq!(refused(&incomplete, None).to_string(), "the controller `one` of `one.bpf.c` lacks undo_cwnd");
     let second = r#"SEC(".struct_ops.link") struct tcp_congestion_ops two = {
         .ssthresh = (void *)one_ssthresh, .cong_avoid = (void *)one_avoid, .undo_cwnd = (void *)one_undo,
         .flags = TCP_CONG_NEEDS_ECN, .name = "two",
@@ -259,8 +259,27 @@ fn parameters_that_do_not_exist_or_do_not_fit_are_refused() {
     for (name, value) in
         [("cap", "5001"), ("cap", "-1"), ("floor_window", "2147483648"), ("halves", "2"), ("cap", "0.5")]
     {
-        assert_eq!(of_module(name, value), format!("`{value}` is no value of the parameter `{name}` of `one.c`"));
+        let said = of_module(name, value);
+        assert!(said.starts_with(&format!("`{value}` is no value of the parameter `{name}` of `one.c`")), "{said}");
     }
+    assert!(of_module("halves", "2").ends_with(", which is true or false"));
+    for (declared, value, fits) in [
+        ("unsigned int cap = 9", "-1", false),
+        ("__s32 cap = 9", "2147483648", false),
+        ("bool cap = 1", "2", false),
+        ("bool cap = 1", "false", true),
+        ("double cap = 9", "0.5", true),
+        ("double cap = 9", "half", false),
+        ("__u64 cap = 9", "0xffffffffffffffff", true),
+    ] {
+        let text =
+            controller(SSTHRESH, "if (tcp_sk(sk)->snd_cwnd < cap) return;", &format!("const volatile {declared};"));
+        let parameters = [("cap".to_owned(), value.to_owned())].into();
+        let found = inspect(&Source { parameters, ..source(&text) }, None);
+        assert_eq!(found.is_ok(), fits, "{declared} {value}: {found:?}");
+    }
+    let pointer = controller(SSTHRESH, "if (cap) return;", "const volatile char *cap;");
+    assert!(refused(of_text("one.bpf.c", &pointer, &[("cap", "1")])).contains("has no parameter `cap`"));
     let small = controller(
         SSTHRESH,
         "if (tcp_sk(sk)->snd_cwnd < cap) tcp_reno_cong_avoid(sk, ack, acked);",
@@ -268,7 +287,7 @@ fn parameters_that_do_not_exist_or_do_not_fit_are_refused() {
     );
     assert_eq!(
         refused(of_text("one.bpf.c", &small, &[("cap", "256")])),
-        "`256` is no value of the parameter `cap` of `one.bpf.c`, which is a whole number that fits"
+        "`256` is no value of the parameter `cap` of `one.bpf.c`, which is a whole number, 0 or more, that fits"
     );
 }
 
@@ -354,6 +373,19 @@ fn what_a_controller_in_plain_c_does_wrong_ends_the_run() {
     let said = ended.downcast::<Misbehaved>().expect("with the controller's fault").0;
     assert!(said.starts_with("one.c: on_timeout leaves a window of "), "{said}");
     let lacks = plain("", "").replace(".on_congestion = on_congestion, ", "");
-    let error = inspect(&source(&lacks), None).expect_err("it is incomplete");
-    assert!(matches!(error, Error::NoController(_)), "{error}");
+    let error = inspect(&source(&lacks), None).expect_err("it is incomplete").to_string();
+    assert_eq!(error, "the controller `one` of `one.bpf.c` lacks on_congestion");
+    let beyond =
+        plain("", "own[3].acks = 1;").replace(".state_size = sizeof(struct one)", ".state_size = sizeof(uint64_t)");
+    let beyond = beyond.replace("own[3]", "own[1]");
+    let expected = "one.c: on_ack writes beyond the 8 bytes of its state; state_size says how many it has";
+    assert_eq!(message(&beyond), expected);
+    let fewer = plain(".on_sent = on_sent", "").replace(
+        "NARROWS_CONTROLLER(",
+        "static void on_sent(struct narrows_sender *s, const struct narrows_path *path) {}\nNARROWS_CONTROLLER(",
+    );
+    let Err(Error::DoesNotCompile { messages, .. }) = inspect(&source(&fewer), None) else {
+        panic!("it lacks an argument")
+    };
+    assert!(messages.contains("on_sent"), "{messages}");
 }

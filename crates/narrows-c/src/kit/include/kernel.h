@@ -42,7 +42,7 @@
 #define MODULE_VERSION(text)
 #define MODULE_PARM_DESC(name, text)
 #define module_param(name, type, permissions) \
-	NARROWS_PARAMETER_ENTRY(name, &name, sizeof(name), NARROWS_KIND(name), NULL)
+	NARROWS_PARAMETER_ENTRY(name, (void *)&name, sizeof(name), NARROWS_KIND(name), NULL)
 #define module_param_cb(name, ops, argument, permissions) \
 	NARROWS_PARAMETER_ENTRY(name, argument, 0, NARROWS_TEXT, ops)
 #define module_exit(function) \

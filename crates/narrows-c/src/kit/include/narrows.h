@@ -14,17 +14,24 @@
 #include <stdint.h>
 #include <narrows_parameter.h>
 
+/* A function with other arguments than the simulator calls it with would compute with what is not there. */
+#pragma GCC diagnostic error "-Wincompatible-pointer-types"
+#pragma GCC diagnostic error "-Wint-conversion"
+#ifndef __clang__
+#pragma GCC diagnostic error "-Wdiscarded-qualifiers"
+#endif
+
 /* The controller's part of a connection: it changes these, and the simulator reads them after each call. */
 struct narrows_sender {
 	double window;		/* congestion window, packets: 1 to 2^30; the fraction of a packet is kept, but not used */
 	double threshold;	/* slow-start threshold, packets, at least 1; INFINITY: none yet */
 	double pacing_rate;	/* at which packets leave; 0: as the window allows */
-	void *state;		/* `state_size` bytes of the controller's own, zero at first */
+	void *const state;	/* `state_size` bytes of the controller's own, zero at first; NULL if it has none */
 };
 
 /* What changes slowly, and the time. */
 struct narrows_path {
-	double now;		/* simulated time */
+	double now;		/* simulated time; NAN in `init` */
 	double srtt;		/* smoothed RTT; NAN before the first */
 	double min_rtt;		/* minimum RTT of 300 s; NAN before the first */
 	double rto;		/* retransmission timeout */
@@ -79,7 +86,7 @@ struct narrows_controller {
 	bool needs_delivery_rate;	/* it reads `delivery_rate`, which costs time */
 	bool owns_recovery;		/* the window holds at once, also during loss recovery */
 
-	/* A connection opens, with the initial window, no threshold and no pacing. */
+	/* A connection opens, with the initial window, no threshold and no pacing; the time is not known. */
 	void (*init)(struct narrows_sender *s, const struct narrows_path *path);
 	/* An acknowledgement delivers something or reports a mark. */
 	void (*on_ack)(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path);
@@ -105,6 +112,7 @@ struct narrows_controller {
 /* NARROWS_PARAMETER(type, name, value): a variable of this value, unless an experiment says another. A number or bool. */
 #define NARROWS_PARAMETER(type, called, value)							\
 	static type called = value;								\
+	_Static_assert(NARROWS_KIND(called) != NARROWS_TEXT, "a parameter is a number or a bool, and not const");	\
 	NARROWS_PARAMETER_ENTRY(called, &called, sizeof(called), NARROWS_KIND(called), NULL)
 
 /* A random number, 0 or more and less than 1, from a stream of the connection's own that the run's seed decides. */

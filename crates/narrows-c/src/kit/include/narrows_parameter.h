@@ -11,7 +11,7 @@ struct kernel_param_ops {
 	int (*get)(char *buffer, const struct kernel_param *kp);
 };
 
-enum narrows_kind { NARROWS_UNSIGNED, NARROWS_SIGNED, NARROWS_BOOL, NARROWS_DOUBLE, NARROWS_TEXT };
+enum narrows_kind { NARROWS_UNSIGNED, NARROWS_SIGNED, NARROWS_BOOL, NARROWS_DOUBLE, NARROWS_FLOAT, NARROWS_TEXT };
 
 struct narrows_parameter {
 	const char *name;
@@ -21,13 +21,15 @@ struct narrows_parameter {
 	const struct kernel_param_ops *ops;	/* of `module_param_cb`: who sets it */
 };
 
-#define NARROWS_KIND(variable) _Generic((variable),	\
-	_Bool: NARROWS_BOOL,				\
-	float: NARROWS_TEXT, double: NARROWS_DOUBLE,	\
-	signed char: NARROWS_SIGNED, short: NARROWS_SIGNED, int: NARROWS_SIGNED,	\
-	long: NARROWS_SIGNED, long long: NARROWS_SIGNED,				\
-	unsigned char: NARROWS_UNSIGNED, unsigned short: NARROWS_UNSIGNED, unsigned int: NARROWS_UNSIGNED,	\
-	unsigned long: NARROWS_UNSIGNED, unsigned long long: NARROWS_UNSIGNED,		\
+/* By its address, so that a constant, which cannot be set, is none of these. */
+#define NARROWS_KIND(variable) _Generic(&(variable),	\
+	_Bool *: NARROWS_BOOL,				\
+	float *: NARROWS_FLOAT, double *: NARROWS_DOUBLE,	\
+	char *: (char)-1 < 0 ? NARROWS_SIGNED : NARROWS_UNSIGNED,	\
+	signed char *: NARROWS_SIGNED, short *: NARROWS_SIGNED, int *: NARROWS_SIGNED,	\
+	long *: NARROWS_SIGNED, long long *: NARROWS_SIGNED,				\
+	unsigned char *: NARROWS_UNSIGNED, unsigned short *: NARROWS_UNSIGNED, unsigned int *: NARROWS_UNSIGNED,	\
+	unsigned long *: NARROWS_UNSIGNED, unsigned long long *: NARROWS_UNSIGNED,		\
 	default: NARROWS_TEXT)
 
 /* Sections hold pointers, as compilers align structures as they like. */

@@ -30,7 +30,7 @@ impl Default for Aggregation {
 impl Aggregation {
     /// After a pause nothing is expected of the time before.
     pub(super) fn begin_interval(&mut self, now: Time) {
-        self.interval_start = now;
+        (self.interval_start, self.acked) = (now, 0);
     }
 
     /// Packets to add to the window.

@@ -2,7 +2,7 @@
 //! restored where no packet was lost after all [BBRv3 draft §5.5.10, §5.5.11].
 
 use super::{BbrV3, Sample, State, recovers};
-use crate::cc::Lost;
+use crate::cc::{Lost, Phase};
 use crate::units::Time;
 
 /// Losses of more than one packet in so many in flight are too many: 2 % (`LossThresh`).
@@ -80,9 +80,11 @@ pub(super) enum Accelerated {
     Up,
 }
 
-/// What an undo restores (`undo_*`).
+/// What an undo restores (`undo_*`): what was before the first loss of an episode.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
+    /// Of an episode that is not over.
+    is_saved: bool,
     pub(super) state: Option<Accelerated>,
     short_term: ShortTerm,
     long_term: Option<u64>,
@@ -172,11 +174,28 @@ impl BbrV3 {
         // One answer per probe.
         self.cycle.is_probe_sample = false;
         if !app_limited {
-            self.long_term = Some(in_flight.max(self.target_in_flight().saturating_mul(BETA_TENTHS) / 10));
+            self.long_term = Some(in_flight.max(self.target_before_timeout().saturating_mul(BETA_TENTHS) / 10));
         }
         if self.state == State::Up {
             self.undo.state = Some(Accelerated::Up);
             self.begin_down(now);
+        }
+    }
+
+    /// (`TargetInflight`); a timeout that has just left one packet says nothing of the path.
+    fn target_before_timeout(&self) -> u64 {
+        match self.phase {
+            Phase::Loss => self.bdp().min(self.prior_window.max(self.window)),
+            _ => self.target_in_flight(),
+        }
+    }
+
+    /// After a timeout the window is none that the path was seen to refuse: the short-term bound begins at the one before
+    /// [Google BBRv3 `bbr_set_state`].
+    pub(super) fn bound_before_timeout(&mut self) {
+        if !self.state.accelerates() {
+            let window = self.window.max(self.prior_window);
+            self.short_term.in_flight.get_or_insert(window);
         }
     }
 
@@ -189,16 +208,27 @@ impl BbrV3 {
         }
     }
 
-    /// Notes what an undo restores (`SaveStateUponLoss`).
+    /// Notes what an undo restores (`SaveStateUponLoss`), once an episode: later losses of it find bounds that the first have
+    /// lowered.
     pub(super) fn save_for_undo(&mut self) {
         self.save_window();
-        self.undo = Undo { state: None, short_term: self.short_term, long_term: self.long_term };
+        if !self.undo.is_saved {
+            self.undo = Undo { is_saved: true, state: None, short_term: self.short_term, long_term: self.long_term };
+        }
+    }
+
+    /// Nothing is lost now, and no round with losses is going on: the next loss begins an episode.
+    pub(super) fn end_episode(&mut self) {
+        if !recovers(self.phase) && !self.losses.has_lost {
+            self.undo.is_saved = false;
+        }
     }
 
     /// Nothing was lost after all (`HandleSpuriousLossDetection`).
     pub(super) fn undo_losses(&mut self) {
         self.window = self.window.max(self.prior_window);
         self.losses.has_lost = false;
+        self.undo.is_saved = false;
         self.full.restart(0);
         self.short_term = ShortTerm {
             bandwidth: wider(self.short_term.bandwidth, self.undo.short_term.bandwidth),

@@ -23,11 +23,11 @@ pub(super) enum Dip {
 /// Two minima of the RTT: one that says when the next dip is due, and the one that is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
-    /// Microseconds (`min_rtt`), and when it was seen; `None` before the first.
-    pub(super) us: Option<u64>,
+    /// Nanoseconds (`min_rtt`), and when it was seen; `None` before the first.
+    pub(super) ns: Option<u64>,
     at: Option<Time>,
     /// Since the last dip (`probe_rtt_min_delay`), and when it was seen.
-    recent_us: Option<u64>,
+    recent_ns: Option<u64>,
     recent_at: Option<Time>,
     /// The latter is older than five seconds (`probe_rtt_expired`).
     is_dip_due: bool,
@@ -38,9 +38,9 @@ impl MinRtt {
     pub(super) fn begin(&mut self, now: Time, handshake: Option<Span>) {
         self.at.get_or_insert(now);
         self.recent_at.get_or_insert(now);
-        if self.us.is_none() {
-            self.us = handshake.map(|span| span.as_us().max(1));
-            self.recent_us = self.us;
+        if self.ns.is_none() {
+            self.ns = handshake.map(|span| span.as_ns().max(1));
+            self.recent_ns = self.ns;
         }
     }
 
@@ -48,14 +48,14 @@ impl MinRtt {
     fn update(&mut self, now: Time, sample: Option<Span>) {
         let is_older = |at: Option<Time>, span| at.is_some_and(|at| now > at + span);
         self.is_dip_due = is_older(self.recent_at, PROBE_INTERVAL);
-        if let Some(us) = sample.map(|span| span.as_us().max(1))
-            && (self.is_dip_due || self.recent_us.is_none_or(|least| us < least))
+        if let Some(ns) = sample.map(|span| span.as_ns().max(1))
+            && (self.is_dip_due || self.recent_ns.is_none_or(|least| ns < least))
         {
-            (self.recent_us, self.recent_at) = (Some(us), Some(now));
+            (self.recent_ns, self.recent_at) = (Some(ns), Some(now));
         }
-        let is_lower = self.recent_us.is_some_and(|recent| self.us.is_none_or(|least| recent < least));
+        let is_lower = self.recent_ns.is_some_and(|recent| self.ns.is_none_or(|least| recent < least));
         if is_lower || is_older(self.at, MIN_RTT_WINDOW) {
-            (self.us, self.at) = (self.recent_us, self.recent_at);
+            (self.ns, self.at) = (self.recent_ns, self.recent_at);
         }
     }
 }

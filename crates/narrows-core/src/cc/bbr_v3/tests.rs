@@ -99,7 +99,7 @@ fn the_first_rate_is_the_initial_window_per_rtt() {
     let path = Path { srtt: Some(RTT), min_rtt: Some(RTT), ..path() };
     cc.on_sent(at(0), &Sent { size: path.packet, idle: None }, &path);
     assert_eq!(cc.pacing().unwrap().as_bps() / 100_000, 332);
-    assert_eq!(cc.rtt.us, Some(10_000), "the handshake's RTT is the first");
+    assert_eq!(cc.rtt.ns, Some(10_000_000), "the handshake's RTT is the first");
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn the_rtt_is_measured_anew_every_five_seconds() {
         assert!((200..=240).contains(&(end - begin)), "{begin} to {end}");
         last = end;
     }
-    assert_eq!(cc.rtt.us, Some(10_000));
+    assert_eq!(cc.rtt.ns, Some(10_000_000));
     assert!(cc.max_bandwidth() >= BANDWIDTH, "the dips' own samples do not count");
 }
 
@@ -462,11 +462,11 @@ fn recovery_and_timeouts_restore_the_window_at_their_end() {
     cc.on_ack(&Ack { phase: Phase::Loss, ..ack(at(3)) }, &path());
     assert_eq!(cc.window, MIN_WINDOW);
     cc.on_ack(&Ack { phase: Phase::Open, ..ack(at(4)) }, &path());
-    assert_eq!(cc.window, 2 * BDP + 1, "and one for the packet that came where none was expected");
+    assert_eq!(cc.window, 2 * BDP, "and no more than before the timeout");
 }
 
 #[test]
-fn an_undo_restores_the_bounds_and_what_was_going_on() {
+fn an_undo_restores_the_bounds_and_the_state() {
     let mut cc = settled(State::Up);
     cc.cycle.is_probe_sample = true;
     cc.long_term = Some(190);
@@ -479,7 +479,83 @@ fn an_undo_restores_the_bounds_and_what_was_going_on() {
     cc.note_loss();
     cc.undo.state = Some(Accelerated::Startup);
     cc.on_undo();
-    assert_eq!((cc.state, cc.full.reached, cc.losses.take_ranges()), (State::Startup, false, 0));
+    assert_eq!((cc.state, cc.full.reached), (State::Startup, false));
+}
+
+#[test]
+fn an_undo_restores_what_was_before_the_first_loss_of_an_episode() {
+    // Several losses by one acknowledgement, of which the third is too many, and the transport's word that recovery begins.
+    let mut cc = settled(State::Up);
+    cc.cycle.is_probe_sample = true;
+    cc.long_term = Some(190);
+    for (segment, since) in [(0, 1), (1, 2), (2, 3), (3, 4)] {
+        cc.on_lost(&lost(segment, 110, since), &path());
+    }
+    cc.on_congestion(at(1), Cause::Loss, &path());
+    assert_eq!((cc.state, cc.long_term), (State::Down, Some(109)));
+    cc.on_undo();
+    assert_eq!((cc.state, cc.long_term), (State::Refill, Some(190)));
+
+    // Two rounds with losses, each of which lowers the short-term bounds.
+    let mut cc = settled(State::Cruise);
+    cc.phase = Phase::Recovery;
+    for round in 0..2 {
+        cc.delivered = 1_000 * (round + 1);
+        cc.on_lost(&lost(100 * round, 100, 1), &path());
+        cc.update_latest(&Sample { prior_delivered: cc.delivered, ..sample(BANDWIDTH / 4) });
+        cc.adapt_short_term();
+        cc.losses.round_started = false;
+        cc.end_episode();
+    }
+    assert!(cc.short_term.bandwidth < Some(BANDWIDTH / 2));
+    cc.on_undo();
+    assert_eq!(cc.short_term, ShortTerm::default());
+
+    // The next episode has its own.
+    cc.phase = Phase::Open;
+    cc.end_episode();
+    cc.long_term = Some(150);
+    cc.on_lost(&lost(500, 100, 1), &path());
+    cc.long_term = Some(50);
+    cc.on_undo();
+    assert_eq!(cc.long_term, Some(150));
+}
+
+#[test]
+fn a_timeout_bounds_by_the_window_before_it() {
+    let mut cc = settled(State::Cruise);
+    cc.window = 200;
+    cc.on_timeout(at(1), false, &path());
+    cc.delivered = 1_000;
+    cc.on_lost(&lost(0, 8, 1), &path());
+    cc.update_latest(&Sample { prior_delivered: 1_000, delivered: 8, ..sample(BANDWIDTH) });
+    cc.adapt_short_term();
+    assert_eq!(cc.short_term.in_flight, Some(140), "0.7 of 200");
+
+    let mut cc = settled(State::Up);
+    cc.cycle.is_probe_sample = true;
+    cc.on_timeout(at(1), false, &path());
+    cc.on_lost(&lost(0, 8, 8), &path());
+    assert_eq!(cc.long_term, Some(70), "0.7 of the bandwidth-delay product");
+}
+
+#[test]
+fn a_short_path_is_measured_to_less_than_a_microsecond() {
+    let packets = |delivered: u64| {
+        let interval = Span::from_ns(12_900);
+        let delivered = Packets::new(delivered);
+        let (prior_delivered, app_limited) = (Packets::ZERO, false);
+        let (in_flight_at_send, lost_since_send) = (delivered, Packets::ZERO);
+        let sample =
+            RateSample { delivered, prior_delivered, interval, app_limited, in_flight_at_send, lost_since_send };
+        Sample::of(&sample).expect("it has an interval").bandwidth
+    };
+    assert_eq!(packets(129), BANDWIDTH_ONE * 10);
+    let mut cc = settled(State::Cruise);
+    cc.bandwidths = [packets(129); 2];
+    cc.rtt = MinRtt::default();
+    cc.rtt.begin(at(0), Some(Span::from_ns(12_900)));
+    assert_eq!(cc.bdp(), 129);
 }
 
 /// A probe of the tail that repaired a loss tells of no packet, but of an episode.

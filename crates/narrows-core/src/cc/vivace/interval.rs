@@ -100,7 +100,7 @@ impl Interval {
     }
 
     /// A packet that left at `sent_at` had this RTT.
-    pub(super) fn take_round_trip(&mut self, sent_at: Time, rtt: Span) {
+    pub(super) fn take_rtt(&mut self, sent_at: Time, rtt: Span) {
         if let Some(began) = self.began.filter(|_| self.has(sent_at)) {
             self.slope.add(sent_at.since(began), rtt);
         }

@@ -4,6 +4,7 @@
 use super::interval::Slope;
 use super::power::UTILITY_BITS;
 use super::*;
+use crate::cc::Phase;
 use crate::cc::harness::{MSS, build, path};
 use crate::cc::{Limit, RttSample};
 use crate::packet::Seq;
@@ -279,6 +280,25 @@ fn a_timeout_halves_the_rate_and_its_undo_gives_it_back() {
     assert_eq!((world.cc.rate, world.cc.window()), (rate.scaled(1, 2), Packets::new(1)));
     world.cc.on_undo();
     assert_eq!((world.cc.rate, world.cc.window()), (rate, window));
+}
+
+#[test]
+fn an_undo_gives_slow_start_back_also_after_acknowledgements() {
+    let mut world = World::new(&[]);
+    world.run(Span::from_ms(100));
+    let before = (world.cc.mode, world.cc.rate, world.cc.step);
+    assert!(matches!(before.0, Mode::SlowStart(_)));
+    world.cc.on_timeout(world.now, false, &world.path);
+    assert_eq!(world.cc.mode, Mode::Learning);
+    world.run(Span::from_ms(1));
+    world.cc.on_undo();
+    assert_eq!((world.cc.mode, world.cc.rate, world.cc.step), before);
+    // What an earlier timeout took is not given back to a later episode.
+    world.cc.on_timeout(world.now, false, &world.path);
+    let halved = world.cc.rate;
+    world.cc.on_congestion(world.now, Cause::Loss, &world.path);
+    world.cc.on_undo();
+    assert_eq!(world.cc.rate, halved);
 }
 
 #[test]
