@@ -558,9 +558,9 @@ fn a_short_path_is_measured_to_less_than_a_microsecond() {
     assert_eq!(cc.bdp(), 129);
 }
 
-/// A probe of the tail that repaired a loss tells of no packet, but of an episode.
+/// A tail loss probe that recovered a loss tells of no packet, but of an episode.
 #[test]
-fn a_loss_that_a_probe_repaired_counts() {
+fn a_loss_that_a_probe_recovered_counts() {
     let mut cc = settled(State::Cruise);
     cc.delivered = 1_000;
     cc.on_congestion(at(1), Cause::Loss, &path());
