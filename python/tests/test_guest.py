@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from conftest import CHECKOUT
 
 from narrows.errors import EnvironmentLacks
 from narrows.runs import daemon
@@ -169,6 +170,28 @@ def test_gemini_keeps_the_queue_at_the_threshold_and_a_run_repeats_to_the_byte(s
     second = in_guest(plan, "second")
     for file in sorted(first.iterdir()):
         assert file.read_bytes() == (second / file.name).read_bytes(), file.name
+
+
+def test_a_bpf_controller_in_a_file_does_in_the_guest_as_in_the_simulator(simulated: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "mine.bpf.c").write_text((CHECKOUT / "examples" / "cautious.bpf.c").read_text())
+    plan, (modelled, model_ports) = simulated("5ms", LONG, 'cc = { file = "mine.bpf.c" }\n')
+    out = in_guest(plan, "run")
+    assert json.loads((out / "manifest.json").read_text())["controllers"] == {"cautious": "cautious"}
+    flows, ports = tables(out)
+    assert goodput_mbps(flows) == pytest.approx(goodput_mbps(modelled), rel=0.05)
+    # It takes from its window what exceeds 5 ms, which tail drop and NewReno alone would not: 200 packets are 24 ms.
+    for found in (ports, model_ports):
+        assert bottleneck(found)["queue_p50_bytes"] / 1500 < 80
+
+
+def test_other_controllers_in_files_are_refused_for_a_kernel(simulated: Simulate, tmp_path: Path) -> None:
+    page = (CHECKOUT / "examples" / "cautious.c").read_text()
+    (tmp_path / "mine.c").write_text(page)
+    plan, _ = simulated("5ms", LONG, 'cc = { file = "mine.c" }\n')
+    ended = narrowsd(plan, tmp_path / "out")
+    assert ended.returncode == 2
+    assert "mine.c is no BPF program" in ended.stderr
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("name", "delay"), [("dctcp", "1ms"), ("vegas", "5ms")])

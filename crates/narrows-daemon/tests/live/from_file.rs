@@ -48,6 +48,12 @@ pub(crate) fn a_file_is_compiled_loaded_used_and_removed() -> Outcome {
     assert!(needed.contains("cautious is the default"), "{needed}");
     world.choose_by_namespace("reno");
     assert!(good("cc unload cautious").starts_with("cautious is unloaded\n"));
+    // The name goes a moment after the registration.
+    for _ in 0..50 {
+        if available().contains("cautious") {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
     assert!(!available().contains("cautious"));
     assert!(!Path::new("/sys/fs/bpf/narrows/cautious").exists());
     fs::remove_file(file).expect("it is there");
@@ -55,21 +61,29 @@ pub(crate) fn a_file_is_compiled_loaded_used_and_removed() -> Outcome {
 }
 
 pub(crate) fn a_files_parameters_are_set_and_its_faults_told() -> Outcome {
-    // A threshold as a parameter, so low that the connection is late at once, or so high that it never is.
+    // A threshold as a parameter, so low that the connection is always late, or so high that it never is.
     let text = page()
         .replace("struct cautious {", "const volatile __u32 late = 5000;\nstruct cautious {")
         .replace("s[0].v + 5000", "s[0].v + late");
     assert!(text.contains("v + late"));
     let file = written("late.bpf.c", &text);
     let path = file.display();
-    let ran = |arguments: &str| {
-        let said = good(format!("cc load {path}{arguments}").as_str());
-        assert_eq!(said, "cautious is registered as cautious\n");
+    let world = World::new();
+    // The sender's window while it sends over a link without a bottleneck.
+    let window = |arguments: &str| {
+        assert_eq!(good(format!("cc load {path}{arguments}").as_str()), "cautious is registered as cautious\n");
+        world.choose_by_route("cautious");
+        let mut said = String::new();
+        world.transfer(Duration::from_millis(900), || {
+            let sockets = within(&world.sender, || Command::new("ss").args(["-tin"]).output()).expect("iproute2");
+            said = String::from_utf8_lossy(&sockets.stdout).into_owned();
+        });
         good("cc unload --all");
-        assert!(!available().contains("cautious"));
+        let windows = said.split_whitespace().filter_map(|word| word.strip_prefix("cwnd:")?.parse::<u32>().ok());
+        windows.max().unwrap_or_else(|| panic!("{said}"))
     };
-    ran("");
-    ran(" --set late=2000");
+    let (never, always) = (window(" --set late=4000000000"), window(" --set late=0"));
+    assert!(never > 3 * always, "{never} and {always} packets");
     for (arguments, words) in [
         ("--set lat=1", "has no parameter `lat`"),
         ("--set late=many", "`many` is no value of the parameter `late`"),
