@@ -76,7 +76,7 @@ pub enum Scalar {
     Text(String),
     /// Several of them.
     List(Vec<Scalar>),
-    /// [`PARAMETERS`] of a file.
+    /// Values of a file's parameters, by name.
     Table(Vec<(Located<String>, Located<Scalar>)>),
 }
 
