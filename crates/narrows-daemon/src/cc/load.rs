@@ -181,8 +181,14 @@ pub(crate) fn make_room(controller: &'static Controller) -> Result<(), Failure> 
     let name = controller.spec.name;
     let folder = pinned::folder(controller);
     if controller.is_of_file() && !pinned::is_registration(&folder) && is_registered(name) {
-        // Whoever registered it: the kernel, another program, or a narrowsd in the foreground.
-        return Err(refused::by_kernel(Error::NameTaken { name }));
+        // Whoever registered it: the kernel, another program, or a narrowsd in the foreground, which holds it.
+        let holders = registered::find(controller).ok().flatten().map_or(vec![], |found| found.holders());
+        let taken = Error::NameTaken { name };
+        return Err(refused::by_kernel(if holders.is_empty() {
+            taken
+        } else {
+            Error::Held { controller: name, holders }
+        }));
     }
     if let Some(found) = registered::find(controller).map_err(refused::by_kernel)? {
         let holders = found.holders();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::Outcome;
-use crate::shell::{good, refused, status};
+use crate::shell::{NARROWSD, good, refused, status};
 use crate::world::{World, within};
 
 /// The example of docs/how-to/controllers-in-c.md.
@@ -23,6 +23,16 @@ fn written(name: &str, text: &str) -> PathBuf {
 
 fn available() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("a list")
+}
+
+/// The name goes a moment after the registration.
+fn gone() {
+    for _ in 0..50 {
+        if available().contains("cautious") {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    assert!(!available().contains("cautious"));
 }
 
 pub(crate) fn a_file_is_compiled_loaded_used_and_removed() -> Outcome {
@@ -48,13 +58,7 @@ pub(crate) fn a_file_is_compiled_loaded_used_and_removed() -> Outcome {
     assert!(needed.contains("cautious is the default"), "{needed}");
     world.choose_by_namespace("reno");
     assert!(good("cc unload cautious").starts_with("cautious is unloaded\n"));
-    // The name goes a moment after the registration.
-    for _ in 0..50 {
-        if available().contains("cautious") {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-    assert!(!available().contains("cautious"));
+    gone();
     assert!(!Path::new("/sys/fs/bpf/narrows/cautious").exists());
     fs::remove_file(file).expect("it is there");
     Ok(())
@@ -97,6 +101,18 @@ pub(crate) fn a_files_parameters_are_set_and_its_faults_told() -> Outcome {
         let said = refused(&format!("cc load {path} {arguments}"), 2);
         assert!(said.contains(words), "{said}");
     }
+    let mut held =
+        Command::new(NARROWSD).args(["cc", "load", &path.to_string(), "--foreground"]).spawn().expect("it runs");
+    for _ in 0..500 {
+        if !available().contains("cautious") {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    let said = refused(&format!("cc load {path}"), 1);
+    assert!(said.contains(&format!("process {}", held.id())), "{said}");
+    held.kill().expect("it is ours");
+    held.wait().expect("it ends");
+    gone();
     let unknown = written("unknown.bpf.c", &page().replace("tp->snd_cwnd < 2", "tp->of_tomorrow < 2"));
     let said = refused(&format!("cc load {}", unknown.display()), 2);
     assert!(said.contains("unknown.bpf.c:") && said.contains("of_tomorrow"), "{said}");
