@@ -91,7 +91,7 @@ struct Kind {
     parameters: Option<&'static str>,
 }
 
-const CONTROLLER: Kind = Kind { command: &["cc", "load"], own: &["foreground"], parameters: Some("set") };
+const CONTROLLER: Kind = Kind { command: &["cc", "load"], own: &["foreground", "controller"], parameters: Some("set") };
 const NEAR_SOURCE: Kind = Kind { command: &["near-source"], own: &["metrics", "every"], parameters: None };
 const BRIDGE: Kind = Kind { command: &["bridge"], own: &["metrics", "every"], parameters: None };
 
