@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 _FOLDER: Final = "net/ipv4"
 _MEMBER: Final = re.compile(rf"(?P<top>[^/]+)/{_FOLDER}/(?P<name>tcp_\w+\.[ch])")
 _OF_FOLDER: Final = "tcp_*.[ch]"
-_REGISTERS: Final = re.compile(
-    r"\bmodule_init\s*\(.*\btcp_register_congestion_control\s*\(|"
-    r"\btcp_register_congestion_control\s*\(.*\bmodule_init\s*\(",
-    re.DOTALL,
-)
+_REGISTERS: Final = re.compile(r"\btcp_register_congestion_control\s*\(")
+_IS_MODULE: Final = re.compile(r"\bmodule_init\s*\(")
 _INCLUDED: Final = re.compile(r'^\s*#\s*include\s+"([^"/]+\.h)"', re.MULTILINE)
 _VERSION: Final = re.compile(r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)$", re.MULTILINE)
 _NUMBERS: Final = re.compile(r"(\d+\.\d+)")
@@ -47,7 +44,11 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
     none, the folder is there already, or there is no C compiler.
     """
     texts, version = _read(source)
-    modules = sorted(name for name, text in texts.items() if name.endswith(".c") and _REGISTERS.search(text))
+    modules = sorted(
+        name
+        for name, text in texts.items()
+        if name.endswith(".c") and _REGISTERS.search(text) and _IS_MODULE.search(text)
+    )
     if not modules:
         raise bad_input(
             f"{source} has no congestion controllers of Linux",

@@ -69,12 +69,15 @@ fn named(name: &str) -> Result<&'static Controller, Failure> {
     })
 }
 
-/// The same, or one that was loaded from a file and is pinned.
-fn named_or_pinned(name: &str) -> Result<&'static Controller, Failure> {
-    if pinned::of_files().iter().any(|pinned| pinned == name) {
-        return Ok(Controller::of_file(name, false));
+/// The controller with this name, also one that was loaded from a file and is pinned; without a name all of both.
+fn named_or_all(name: Option<&str>) -> Result<Vec<&'static Controller>, Failure> {
+    let mut of_files = pinned::of_files().into_iter().map(|name| Controller::of_file(&name, false));
+    match name {
+        Some(name) => {
+            of_files.find(|pinned| pinned.registered == name).map_or_else(|| named(name), Ok).map(|one| vec![one])
+        }
+        None => Ok(controllers::CONTROLLERS.iter().chain(of_files).collect()),
     }
-    named(name)
 }
 
 /// Writes to standard output; whoever reads it may have read enough.

@@ -10,7 +10,7 @@ use narrows_scenario::describe_value;
 use serde_json::{Map, Value as Json, json};
 
 use super::state::{self, Kept, State};
-use super::{named_or_pinned, prometheus, say, system_default, table};
+use super::{named_or_all, prometheus, say, system_default, table};
 use crate::failure::Failure;
 use crate::metrics::replace;
 use crate::namespaces::{self, Namespace, label};
@@ -37,13 +37,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn status(arguments: &Arguments) -> Result<(), Failure> {
-    let controllers: Vec<&'static Controller> = match &arguments.name {
-        Some(name) => vec![named_or_pinned(name)?],
-        None => {
-            let of_files = pinned::of_files().into_iter().map(|name| Controller::of_file(&name, false));
-            CONTROLLERS.iter().chain(of_files).collect()
-        }
-    };
+    let controllers: Vec<&'static Controller> = named_or_all(arguments.name.as_deref())?;
     once(&controllers, arguments)?;
     while let Some(seconds) = arguments.every {
         std::thread::sleep(Duration::from_secs(seconds.into()));

@@ -4,11 +4,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
 use narrows_kernel::{Controller, Error, Registration, pinned};
 
-use super::{named_or_pinned, refused, route, say, system_default};
+use super::{named_or_all, refused, route, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
 use crate::namespaces::Namespace;
@@ -33,13 +32,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
-    let chosen = match &arguments.name {
-        Some(name) => vec![named_or_pinned(name)?],
-        None => {
-            let of_files = pinned::of_files().into_iter().map(|name| Controller::of_file(&name, false));
-            CONTROLLERS.iter().chain(of_files).collect()
-        }
-    };
+    let chosen = named_or_all(arguments.name.as_deref())?;
     chosen.into_iter().try_for_each(|controller| match arguments.dry_run {
         true => refuse_if_needed(controller),
         false => one(controller, arguments.force),

@@ -175,7 +175,7 @@ module_init(other_register);
     assert_eq!(run(&plan(choice), 1).flows, run(&plan(ControllerChoice::new("newreno", false)), 1).flows);
 }
 
-/// NewReno with numbers that an experiment may set: `avoid` sees `factor`, `share`, `is_off` and `limited`.
+/// A module that is NewReno unless an experiment sets its parameters: a number, a switch, and one that it judges itself.
 fn with_parameters(parameters: &[(&str, &str)]) -> ControllerChoice {
     let text = r#"#include <linux/module.h>
 #include <net/tcp.h>

@@ -1,25 +1,10 @@
 //! BBR: the model of the path, and losses.
 
 use narrows_core::units::{Rate, Span};
-use narrows_plan::Plan;
 use narrows_results::Quantity;
-use narrows_sim::Simulation;
 
-use super::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, median, product, queue_mean, series};
+use super::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, median, pacing, product, queue_mean, series};
 use crate::plans::{Dumbbell, run};
-
-/// The median of the sender's pacing rate after two seconds, in bit/s of IP bytes.
-fn pacing(plan: &Plan) -> f64 {
-    let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
-    let mut rates = Vec::new();
-    while simulation.advance(500) {
-        if simulation.progress().now.as_ns() > 2_000_000_000 {
-            let rate = simulation.controller(0).and_then(|controller| controller.pacing());
-            rates.extend(rate.map(|rate| rate.as_bps() as f64));
-        }
-    }
-    median(rates.into_iter())
-}
 
 /// Six of eight phases pace at the bandwidth itself [BBR]: the median of the pacing rate is BtlBw. Outside the dips the
 /// window is 2·BtlBw·RTprop and, with segmentation offload off, three packets, made even: that gives RTprop. Within 1 % and

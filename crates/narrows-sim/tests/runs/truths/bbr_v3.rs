@@ -1,11 +1,10 @@
 //! BBRv3: the model of the path, its bounds, and others in the same queue.
 
 use narrows_core::units::{Rate, Span};
-use narrows_plan::{ControllerChoice, Pattern, Plan};
+use narrows_plan::{ControllerChoice, Pattern};
 use narrows_results::{Quantity, Results};
-use narrows_sim::Simulation;
 
-use super::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, jain, median, product, queue_mean, series};
+use super::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, jain, pacing, product, queue_mean, series};
 use crate::plans::{Dumbbell, flow, run};
 
 const RATE: Rate = Rate::from_mbps(100);
@@ -27,19 +26,6 @@ fn total(results: &Results) -> f64 {
 fn resent(results: &Results, span: Span) -> f64 {
     let bytes: u64 = results.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
     bytes as f64 / RATE.bytes_in(span).get() as f64
-}
-
-/// The median of the sender's pacing rate after two seconds, in bit/s of IP bytes.
-fn pacing(plan: &Plan) -> f64 {
-    let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
-    let mut rates = Vec::new();
-    while simulation.advance(500) {
-        if simulation.progress().now.as_ns() > 2_000_000_000 {
-            let rate = simulation.controller(0).and_then(|controller| controller.pacing());
-            rates.extend(rate.map(|rate| rate.as_bps() as f64));
-        }
-    }
-    median(rates.into_iter())
 }
 
 /// Most of the time it cruises, and paces at 99 % of the bandwidth [BBRv3 draft §5.6.2]. A dip costs a half of 200 ms of each

@@ -3,6 +3,7 @@
 use narrows_core::units::Rate;
 use narrows_plan::Plan;
 use narrows_results::{PortRow, Quantity, Results};
+use narrows_sim::Simulation;
 
 use crate::plans::{Dumbbell, run};
 
@@ -83,4 +84,17 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
 /// The value that half of the samples do not exceed.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&values.collect::<Vec<_>>(), 0.5)
+}
+
+/// The median of the sender's pacing rate after two seconds, in bit/s of IP bytes.
+pub(crate) fn pacing(plan: &Plan) -> f64 {
+    let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
+    let mut rates = Vec::new();
+    while simulation.advance(500) {
+        if simulation.progress().now.as_ns() > 2_000_000_000 {
+            let rate = simulation.controller(0).and_then(|controller| controller.pacing());
+            rates.extend(rate.map(|rate| rate.as_bps() as f64));
+        }
+    }
+    median(rates.into_iter())
 }
