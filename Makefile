@@ -9,8 +9,8 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	fuzz-runs faults live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
+.PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests page-tests system-tests system-tools \
+	instruction-gate tools fuzz-runs faults live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
@@ -26,13 +26,16 @@ OWN_JOBS := env -u MAKEFLAGS -u MFLAGS
 # cannot see that they call it.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 TESTS := lints rust-tests python-lints python-tests instruction-gate
-SYSTEM_TESTS := system-tests
+SYSTEM_TESTS := system-tests page-tests
+
+# Hundreds of interpreters start; without it each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 ## Every check that a change must pass, but for `make test-system`.
 test: tools
 	+@$(SIDE_BY_SIDE) $(TESTS)
 
-## What needs a guest, a browser or a cluster, or kills processes; what cannot run says why.
+## What needs a guest, a browser or a cluster, kills processes, or follows a page of the docs; what cannot run says why.
 test-system: tools
 	+@$(SIDE_BY_SIDE) $(SYSTEM_TESTS)
 
@@ -48,7 +51,7 @@ quick: fast
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
-	$(BIN)/pytest -m 'not (simulator or system or ray or live)'
+	$(BIN)/pytest -m 'not (simulator or page or system or ray or live)'
 QUICK := core network plan scenario
 
 # Clippy compiles what the tests run: lints cost what compiling costs, and not both. The native module is built with the rest,
@@ -65,7 +68,7 @@ lints:
 # same folder of cargo's, which one at a time may use.
 rust-tests: | lints $(if $(filter system-tests,$(MAKECMDGOALS)),narrowsd-checked)
 	$(CLIPPY) cargo test --quiet --workspace $(WITHOUT)
-	$(CLIPPY) $(FUZZ_RUNS) --seconds 60
+	$(CLIPPY) $(FUZZ_RUNS) --seconds 30
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
 
 # Random experiments, each run three times with every invariant on; a new seed each time.
@@ -86,6 +89,9 @@ python-lints: .venv/built
 
 python-tests: .venv/built
 	$(BIN)/pytest -r s --numprocesses=2 --dist=worksteal
+
+page-tests: .venv/built
+	$(BIN)/pytest -r s --numprocesses=2 --dist=worksteal -m page
 
 system-tests: .venv/built $(if $(WITHOUT),,narrowsd-checked) system-tools docs
 	$(if $(WITHOUT),,NARROWSD=$(CURDIR)/$(CHECKED)) $(BIN)/pytest -r s -m 'system and not live'

@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.simulator)
 
 
-MAY_RUN = {"simulator", "system", "ray", "live", "guest"}
+MAY_RUN = {"simulator", "page", "system", "ray", "live", "guest"}
 """Marks of tests that may make runs; `make quick` leaves all of them out."""
 
 NOTED = Path(tempfile.gettempdir()) / f"narrows-tests-{os.getpid()}"

@@ -59,6 +59,7 @@ def test_the_page_of_the_example_is_like_the_others():
     assert re.findall(r"^## .*", page, re.MULTILINE) == re.findall(r"^## .*", newreno, re.MULTILINE)
 
 
+@pytest.mark.page
 def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
     """One test: each section builds on those before it."""
     text = shorter(TEXT, *SHORTER)

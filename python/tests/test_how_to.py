@@ -18,6 +18,7 @@ def blocks(page, *pairs):
     return found
 
 
+@pytest.mark.page
 def test_the_how_to_works_as_it_stands(real, folder):
     """One test: each section builds on those before it."""
 
@@ -51,6 +52,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
     assert all((folder / "runs" / path).is_file() for path in written)
 
 
+@pytest.mark.page
 def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
     said = {}
     for name, language, text in blocks("slow-flows.md"):
@@ -79,6 +81,7 @@ def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
         ("controllers-in-python.md", "in-python.toml", "cautious.py", "Cautious", ("0.005", "0.002"), 1),
     ],
 )
+@pytest.mark.page
 def test_a_page_on_controllers_in_files_works_as_it_stands(
     real, folder, page, experiment, file, controller, edit, schemes
 ):
@@ -111,6 +114,7 @@ def test_the_example_of_the_reference_is_an_experiment(real, folder):
     )
 
 
+@pytest.mark.page
 def test_the_readmes_experiment_and_commands_work(real, folder):
     text = (CHECKOUT / "README.md").read_text()
     name, experiment = re.search(r"`(\S+\.toml)`:\n\n```toml\n(.*?)```", text, re.DOTALL).groups()

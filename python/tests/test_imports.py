@@ -286,6 +286,7 @@ def test_a_trace_of_mahimahi_is_a_rate_schedule_that_repeats(imported):
 
 
 @pytest.mark.simulator
+@pytest.mark.page
 def test_the_guides_files_and_commands_work(folder):
     text = (CHECKOUT / "docs" / "how-to" / "import.md").read_text()
     blocks = list(re.finditer(r"^```(sh|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))

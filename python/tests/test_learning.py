@@ -364,6 +364,7 @@ def test_without_gymnasium_it_is_said_what_to_install():
 
 
 @pytest.mark.simulator
+@pytest.mark.page
 def test_the_page_works_as_it_stands(folder):
     page = (CHECKOUT / "docs" / "how-to" / "controllers-that-learn.md").read_text()
     for name, text in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", page, re.DOTALL):

@@ -201,6 +201,7 @@ def test_the_lines_of_figures_are_what_the_experiments_state(name):
 
 
 @pytest.mark.simulator
+@pytest.mark.page
 def test_the_how_to_works_as_it_stands(real, folder):
     page = (CHECKOUT / "docs" / "how-to" / "lossless.md").read_text()
     text = shorter(page, ('seeds = "1..3"', 'seeds = "1..1"'))

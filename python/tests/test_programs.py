@@ -170,6 +170,7 @@ def test_a_generator_that_is_not_there_is_refused():
 
 
 @pytest.mark.simulator
+@pytest.mark.page
 def test_the_how_to_works_as_it_stands(real, folder):
     page = (CHECKOUT / "docs" / "how-to" / "programs.md").read_text()
     text = shorter(page, ('seeds = "1..3"', 'seeds = "1..1"'))

@@ -78,11 +78,11 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
 ///
 /// It is the integral of the correlation of the reflected Brownian motion that the work of an M/G/1 queue is close to in
 /// heavy traffic, whatever the order of service \[Whitt 2006\]. Networks take longer: controllers leave capacity unused,
-/// acknowledgements take some, and flows may come in bursts.
+/// acknowledgements take some, and flows may come in bursts. `load` is that of [`of`].
 ///
 /// # Errors
 /// If the plan's traffic has no path; a plan made by this crate has.
-pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<Option<f64>>, NoPath> {
+pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>, load: &[f64]) -> Result<Vec<Option<f64>>, NoPath> {
     let graph = &plan.network;
     // Squares of bytes that come at once, per second; those of a round come together.
     let mut squares = vec![0.0; graph.links.len()];
@@ -103,8 +103,7 @@ pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<Optio
         };
         squares.iter_mut().zip(added).for_each(|(all, own)| *all += own / (payload * payload));
     }
-    let load = of(plan, routes)?;
-    let of_link = |((link, squares), load): ((&narrows_plan::Link, f64), f64)| {
+    let of_link = |((link, squares), &load): ((&narrows_plan::Link, f64), &f64)| {
         let seconds_per_byte = 8.0 / rate(link);
         (squares > 0.0 && load < 1.0).then(|| squares * seconds_per_byte.powi(2) / (1.0 - load).powi(2))
     };
@@ -117,9 +116,10 @@ fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
     match pattern {
         Pattern::Open(open) => Some((Cow::Borrowed(&open.pairs), flows_per_second(open) * open.sizes.mean())),
         Pattern::App(kind) => {
-            let (app, pairs) = (kind.rounds(), kind.rounds().pairs());
-            let bytes = app.size().get() as f64 * pairs.len() as f64;
+            let app = kind.rounds();
             let mean = app.mean_interarrival()?;
+            let pairs = app.pairs();
+            let bytes = app.size().get() as f64 * pairs.len() as f64;
             Some((Cow::Owned(Pairs::Listed(pairs)), bytes * 1e12 / mean.as_ps().max(1) as f64))
         }
         Pattern::List(_) => None,

@@ -260,7 +260,9 @@ impl Summary {
                     let packets = flows * (size / payload).max(1.0);
                     let handshakes = if fresh { flows * handshake } else { 0.0 };
                     let all = packets * with_acks + handshakes;
-                    let different: BTreeSet<&(u32, u32)> = pairs.iter().collect();
+                    let mut different = pairs.clone();
+                    different.sort_unstable();
+                    different.dedup();
                     held.connections += different.len() as f64;
                     data.push(Exchange::new(Cow::Owned(Pairs::Listed(pairs)), all, kind, flows));
                 }
@@ -336,7 +338,7 @@ impl Summary {
             traffic,
             roles: roles(graph, &told),
             bottlenecks: bottlenecks(graph, &told, &long),
-            settling: Settling::of(plan, &routes),
+            settling: Settling::of(plan, &routes, &offered),
             functions: links::functions(graph),
             events: links::events(graph),
             packets,

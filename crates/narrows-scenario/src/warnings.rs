@@ -381,7 +381,7 @@ fn unsampled(plan: &Plan) -> Vec<Said> {
 
 /// Traffic whose unfinished work does not settle. That a warm-up is short stands in the summary: short runs are common.
 fn unsettled(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
-    let found = Settling::of(plan, routes)?;
+    let found = Settling::of(plan, routes, &offered::of(plan, routes).ok()?)?;
     found.correlation_seconds.is_none().then(|| {
         (
             format!(

@@ -75,9 +75,14 @@ impl NetworkSummary {
             let links = graph.links.iter().filter(|link| link.role == role).count();
             (links > 0).then(|| LinkSummary::of(role, links, &facts))
         });
-        let mut profiles = vec![];
+        let mut of_hosts: Vec<&Profile> = vec![];
         for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
-            let told = profile(&traffic.profile);
+            if !of_hosts.contains(&&traffic.profile) {
+                of_hosts.push(&traffic.profile);
+            }
+        }
+        let mut profiles = vec![];
+        for told in of_hosts.into_iter().map(profile) {
             if !profiles.contains(&told) {
                 profiles.push(told);
             }

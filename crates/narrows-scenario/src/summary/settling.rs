@@ -28,13 +28,12 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Of a plan with traffic at random times; `None` without any.
+    /// Of a plan with traffic at random times, whose links are offered these loads; `None` without any.
     ///
     /// # Panics
     /// If traffic of the plan has no path: a plan made by this crate has.
-    pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Option<Settling> {
-        let loads = offered::of(plan, routes).expect("a plan's traffic has paths");
-        let times = offered::correlations(plan, routes).expect("a plan's traffic has paths");
+    pub(crate) fn of(plan: &Plan, routes: &Routes<'_>, loads: &[f64]) -> Option<Settling> {
+        let times = offered::correlations(plan, routes, loads).expect("a plan's traffic has paths");
         let rank = |link: &usize| if loads[*link] < 1.0 { times[*link].unwrap_or(0.0) } else { f64::INFINITY };
         let links = (0..loads.len()).filter(|link| loads[*link] > 0.0);
         // The first of equal ones.
