@@ -108,6 +108,23 @@ def test_each_kind_of_pair_has_its_rtt_bottleneck_and_bdp():
     }  # fmt: skip
 
 
+def test_links_of_a_path_lose_independently():
+    text = """
+    title = "lossy"
+    [topology.dumbbell]
+    pairs = 1
+    fabric = { rate = "100Mbps", loss = 0.01 }
+    """
+    every = paths_of(Experiment(text + REST.format("left-1", "right-1")).plans[0].body["network"]).kinds
+    # `edge` is as `fabric` unless the file says otherwise: three lossy links between racks.
+    assert {kind.hosts: kind.loss for kind in every} == {"in different racks": pytest.approx(1 - 0.99**3)}
+    # The chain is in the bad state for p/(p + r) of the time, and loses all there.
+    wan = text.replace("loss = 0.01", "loss = { gilbert-elliott = { p = 0.01, r = 0.19 } }")
+    quiet = wan.replace("[topology.dumbbell]", "[topology.dumbbell]\nedge = { loss = 0 }")
+    (kind,) = paths_of(Experiment(quiet + REST.format("left-1", "right-1")).plans[0].body["network"]).kinds
+    assert kind.loss == pytest.approx(0.05)
+
+
 def test_buffers_are_told_in_time_and_in_bdps_of_the_paths_that_cross_them():
     paths = paths_of(body("office"))
     by_port = {(buffer.role, buffer.rate_bps): buffer for buffer in paths.buffers}

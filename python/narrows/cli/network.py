@@ -74,6 +74,7 @@ def _path(path: PathKind) -> Mapping[str, Any]:
         "base_rtt_ns": path.rtt_ps / 1000,
         "bottleneck_bps": path.rate_bps,
         "bdp_bytes": path.bdp_bytes,
+        "loss": path.loss,
     }
 
 
@@ -95,7 +96,9 @@ def _buffer(buffer: Buffer, paths: Sequence[PathKind]) -> Mapping[str, Any]:
 
 
 def _paths(paths: Paths, mtu: int) -> Table:
-    table = _table("paths", "for example", "links", "base RTT", "bottleneck", "BDP", "in packets")
+    headings = ["paths", "for example", "links", "base RTT", "bottleneck", "BDP", "in packets"]
+    loses = any(path.loss for path in paths.kinds)
+    table = _table(*headings, *(["random loss"] if loses else []))
     for path in paths.kinds:
         table.add_row(
             path.hosts,
@@ -105,6 +108,7 @@ def _paths(paths: Paths, mtu: int) -> Table:
             wording.rate(path.rate_bps),
             wording.size(path.bdp_bytes),
             wording.number(path.bdp_bytes / mtu),
+            *([f"{wording.number(100 * path.loss)} %"] if loses else []),
         )
     return table
 

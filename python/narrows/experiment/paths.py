@@ -20,6 +20,8 @@ _MTU: Final = 1500
 """Largest packet of a network that states none, bytes."""
 _ALPHA_ONE: Final = 65_536
 """Alpha of a pool is in units of 2⁻¹⁶."""
+_CERTAIN: Final = 1 << 32
+"""Probabilities are in units of 2⁻³²."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class PathKind:
     """Delays of links and stacks, both ways; nothing for serialisation and queues."""
     rate_bps: int
     """Of the slowest link of the way there."""
+    loss: float
+    """Share of data packets that links of the way there lose at random, 0 to 1; without queues, and before events."""
     ports: frozenset[tuple[str, int]]
     """Role and rate of each port of the way there."""
 
@@ -86,17 +90,29 @@ class _Way:
     delay_ps: int
     rate_bps: int
     links: int
+    kept: float
+    """Share of packets that no link loses."""
     ports: frozenset[tuple[str, int]]
 
     def after(self, link: Mapping[str, Any]) -> _Way:
         """The way with this link before or behind it."""
         rate_bps = min(self.rate_bps, link["rate"])
-        return _Way(
-            self.delay_ps + link["delay"], rate_bps, self.links + 1, self.ports | {(link["role"], link["rate"])}
-        )
+        kept = self.kept * (1 - _loss(link))
+        ports = self.ports | {(link["role"], link["rate"])}
+        return _Way(self.delay_ps + link["delay"], rate_bps, self.links + 1, kept, ports)
 
 
-_HERE: Final = _Way(0, 1 << 62, 0, frozenset())
+_HERE: Final = _Way(0, 1 << 62, 0, 1.0, frozenset())
+
+
+def _loss(link: Mapping[str, Any]) -> float:
+    """Share of data packets that a link loses at random, in the long run."""
+    kept: float = 1 - link["loss"] / _CERTAIN
+    for function in link.get("functions", ()):
+        if (chain := function.get("gilbert-elliott")) is not None:
+            often = chain["r"] * chain["loss-good"] + chain["p"] * chain["loss-bad"]
+            kept *= 1 - often / (chain["p"] + chain["r"]) / _CERTAIN
+    return 1 - kept
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,7 @@ def paths_of(network: Mapping[str, Any]) -> Paths:
 
 
 def _kinds(network: Mapping[str, Any]) -> list[PathKind]:
-    """One for each distance, base RTT and bottleneck that there is."""
+    """One for each distance, base RTT, bottleneck and loss that there is."""
     groups = _groups(network)
     out: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     into: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
@@ -141,10 +157,11 @@ def _kinds(network: Mapping[str, Any]) -> list[PathKind]:
         hosts = KINDS[2] if one.site != other.site else KINDS[int(one.rack != other.rack)]
         rtt = there.delay_ps + back.delay_ps
         example = (one.names[0], other.names[-1 if one is other else 0])
-        kind = PathKind(hosts, example, there.links, rtt, there.rate_bps, there.ports)
-        known = found.setdefault((hosts, rtt, there.rate_bps), kind)
+        loss = round(1 - there.kept, 12)  # whatever the order of its links
+        kind = PathKind(hosts, example, there.links, rtt, there.rate_bps, loss, there.ports)
+        known = found.setdefault((hosts, rtt, there.rate_bps, loss), kind)
         if not kind.ports <= known.ports:
-            found[hosts, rtt, there.rate_bps] = replace(known, ports=known.ports | kind.ports)
+            found[hosts, rtt, there.rate_bps, loss] = replace(known, ports=known.ports | kind.ports)
     return list(found.values())
 
 
@@ -161,7 +178,8 @@ def _groups(network: Mapping[str, Any]) -> list[_Group]:
     for host, link in up.items():
         back = down[host]
         node = nodes[host]
-        key = (link["to"], node["site"], node["rack"], link["delay"], link["rate"], back["delay"], back["rate"])
+        both = ((way["delay"], way["rate"], _loss(way)) for way in (link, back))
+        key = (link["to"], node["site"], node["rack"], *both)
         members[key].append(host)
     return [
         _Group(key[0], key[1], key[2], up[own[0]], down[own[0]], tuple(nodes[host]["name"] for host in own[:2]))
