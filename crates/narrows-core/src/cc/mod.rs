@@ -131,6 +131,8 @@ pub struct Lost {
     pub now: Time,
     /// Its segment's place in the stream, counted in segments: neighbours differ by one.
     pub segment: u64,
+    /// When it left.
+    pub sent_at: Time,
     /// Packets in flight when it was sent, itself included.
     pub in_flight_at_send: Packets,
     /// Packets found lost since it was sent, itself included.

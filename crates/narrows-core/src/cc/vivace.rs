@@ -9,7 +9,8 @@
 //! losses; γ is the difference of two utilities over that of their rates. Until the results are in, the sender keeps to r.
 
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Sent, Spec, Value, parameters,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Lost, Owner, Path, Sent, Spec, Value,
+    parameters,
 };
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
@@ -30,7 +31,7 @@ pub const SPEC: Spec = Spec {
     source: "PCC Vivace, PCC-Uspace, WebRTC pcc",
     ecn: EcnUse::Optional,
     kernel: Kernel::None,
-    needs_delivery_rate: false,
+    needs_delivery_rate: true,
     needs_every_ack: false,
     ordered: &[],
     parameters: parameters! {
@@ -49,8 +50,12 @@ pub const SPEC: Spec = Spec {
 const EPSILON: u64 = 5;
 /// θ₀, Mbit/s per unit of γ [WebRTC pcc].
 const CONVERSION: i128 = 1;
-/// An interval has so many packets at least, so that a slope and a share of loss mean something; ours.
-const MIN_PACKETS: u64 = 10;
+/// An interval has so many pieces of the host's at least, packets without offload, so that a slope and a share of loss mean
+/// something: a piece leaves at the line's rate, and the RTTs of its packets rise by themselves; ours.
+const MIN_PIECES: u64 = 10;
+/// Bytes of a piece at most, and how many microseconds of the minimum RTT halve what it is longer by [Linux `tcp_tso_autosize`].
+const LARGEST_PIECE: u64 = 65_536;
+const HALVED_EACH_US: u64 = 512;
 /// A loss is found when so many later packets have arrived [RFC 6675 §5].
 const LOSS_LAG: u64 = 3;
 /// The least rate, packets per RTT, so that there are always acknowledgements [PCC-Kernel].
@@ -142,6 +147,11 @@ impl Vivace {
         self.rate = rate.max(least).min(path.line_rate).max(Rate::from_bps(1));
     }
 
+    /// That of the interval that is being sent, or the flow's own while results are awaited.
+    fn pacing_now(&self) -> Rate {
+        if self.sending < self.tried() { self.intervals[self.sending].rate } else { self.rate }
+    }
+
     /// How many intervals a decision needs.
     fn tried(&self) -> usize {
         if self.mode == Mode::Learning { 2 } else { 1 }
@@ -208,13 +218,22 @@ impl Vivace {
         self.set_rate(Rate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX)), path);
     }
 
-    /// An RTT, or the time of ten packets.
-    fn length(rate: Rate, srtt: Span, packet: Bytes) -> Span {
-        srtt.max(rate.time_for(Packets::new(MIN_PACKETS).bytes(packet)))
+    /// About what the host hands over in one piece at a rate: a millisecond's worth, on short paths more (`tcp_tso_autosize`).
+    fn piece(rate: Rate, path: &Path) -> Bytes {
+        let halvings = path.min_rtt.map_or(0, |least| least.as_us() / HALVED_EACH_US).min(63);
+        let bytes = rate.bytes_in(Span::from_ms(1)).get() + (LARGEST_PIECE >> halvings);
+        let packets = Packets::new((bytes / path.packet.get().max(1)).max(2).min(path.burst.get()).max(1));
+        packets.bytes(path.packet)
     }
 
-    /// Delivered and lost packets to the intervals in which they left, as the newest RTT tells: what is delivered without one, a
-    /// retransmission, goes with the packet before it, and what is lost left three packets before the one that told.
+    /// An RTT, or the time of ten pieces.
+    fn length(rate: Rate, srtt: Span, path: &Path) -> Span {
+        srtt.max(rate.time_for(Bytes::new(MIN_PIECES * Vivace::piece(rate, path).get())))
+    }
+
+    /// Delivered packets to the intervals in which they left, as the newest RTT tells: what is delivered without one, a
+    /// retransmission, goes with the packet before it. An interval is over when what left three packets after it has arrived: its
+    /// losses are found by then.
     fn take(&mut self, ack: &Ack) {
         let lag = self.rate.time_for(Packets::new(LOSS_LAG).bytes(self.packet));
         let before = |moment: Time, span: Span| Time::from_ps(moment.as_ps().saturating_sub(span.as_ps()));
@@ -225,12 +244,11 @@ impl Vivace {
                 interval.take_rtt(left, sample.span);
             }
         }
-        let lost_at = before(self.seen, lag);
         for interval in &mut self.intervals {
             interval.take_delivered(self.seen, ack.acked.get());
-            interval.take_lost(lost_at, ack.lost.get());
         }
-        while self.judging < self.tried() && self.intervals[self.judging].is_before(lost_at) {
+        let told = before(self.seen, lag);
+        while self.judging < self.tried() && self.intervals[self.judging].is_before(told) {
             self.judging += 1;
         }
     }
@@ -263,6 +281,12 @@ impl CongestionControl for Vivace {
         self.set_window(ack.acked.get(), path);
     }
 
+    fn on_lost(&mut self, lost: &Lost, _path: &Path) {
+        for interval in &mut self.intervals {
+            interval.take_lost(lost.sent_at);
+        }
+    }
+
     /// Losses count in the utility alone. What a timeout took is this episode's no more.
     fn on_congestion(&mut self, _now: Time, cause: Cause, _path: &Path) {
         if cause == Cause::Loss {
@@ -284,14 +308,16 @@ impl CongestionControl for Vivace {
 
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
         let Some(srtt) = path.srtt else { return };
-        if sent.idle.is_some() {
-            // What was tried was not sent in full.
+        // Between two pieces all may have arrived; idle for longer, what was tried was not sent in full.
+        let rate = self.pacing_now();
+        let piece = rate.time_for(Vivace::piece(rate, path));
+        if sent.idle.is_some_and(|idle| idle > piece + piece.div(8)) {
             self.plan();
         }
         while self.sending < self.tried() {
             let interval = &mut self.intervals[self.sending];
             let began = *interval.began.get_or_insert(now);
-            if now < began + Vivace::length(interval.rate, srtt, path.packet) {
+            if now < began + Vivace::length(interval.rate, srtt, path) {
                 break;
             }
             interval.ended = Some(now);
@@ -314,7 +340,6 @@ impl CongestionControl for Vivace {
     }
 
     fn pacing(&self) -> Option<Rate> {
-        let tried = self.sending < self.tried();
-        Some(if tried { self.intervals[self.sending].rate } else { self.rate })
+        Some(self.pacing_now())
     }
 }

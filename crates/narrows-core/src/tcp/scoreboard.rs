@@ -410,7 +410,12 @@ impl Scoreboard {
 
     /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]; with `forward`, if
     /// a delivered one lies that far above it (Linux's FACK). Returns how many were found.
-    pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool, tell: &mut dyn FnMut(u64, Stamp)) -> u32 {
+    pub(super) fn lose_by_count(
+        &mut self,
+        threshold: u32,
+        forward: bool,
+        tell: &mut dyn FnMut(u64, Stamp, Time),
+    ) -> u32 {
         let mut found = 0;
         if self.scan < self.first {
             self.scan = self.first;
@@ -451,7 +456,7 @@ impl Scoreboard {
         wait: Span,
         only_resent: bool,
         una: Seq,
-        tell: &mut dyn FnMut(u64, Stamp),
+        tell: &mut dyn FnMut(u64, Stamp, Time),
     ) -> (Losses, Option<Time>) {
         let mut found = 0;
         let mut next = None;
@@ -511,13 +516,14 @@ impl Scoreboard {
     }
 
     /// Tells of a transmission found lost, where delivery rates are wanted.
-    fn tell_of(&self, number: u64, tell: &mut dyn FnMut(u64, Stamp)) {
-        if let Some(&stamp) = self.stamps.get(self.index(number)) {
-            tell(number, stamp);
+    fn tell_of(&self, number: u64, tell: &mut dyn FnMut(u64, Stamp, Time)) {
+        let index = self.index(number);
+        if let Some(&stamp) = self.stamps.get(index) {
+            tell(number, stamp, self.records[index].sent_at);
         }
     }
 
-    fn mark_lost(&mut self, number: u64, tell: &mut dyn FnMut(u64, Stamp)) {
+    fn mark_lost(&mut self, number: u64, tell: &mut dyn FnMut(u64, Stamp, Time)) {
         let index = self.index(number);
         let record = &mut self.records[index];
         debug_assert!(!record.is(SACKED) && !record.is(LOST));
@@ -529,7 +535,7 @@ impl Scoreboard {
 
     /// The timer expired: the first segment is lost, and every one not known delivered that left at least `age` ago,
     /// earlier retransmissions too [RFC 5681 §3.1, RFC 6298 §5, RFC 8985 §6.3].
-    pub(super) fn lose_all(&mut self, now: Time, age: Span, tell: &mut dyn FnMut(u64, Stamp)) {
+    pub(super) fn lose_all(&mut self, now: Time, age: Span, tell: &mut dyn FnMut(u64, Stamp, Time)) {
         if self.records.front().is_some_and(|record| record.is(SACKED)) {
             // The receiver has forgotten what it reported [RFC 2018 §8].
             for record in &mut self.records {
@@ -553,7 +559,7 @@ impl Scoreboard {
                 self.lost += 1;
             }
             if was_in_flight && let Some(&stamp) = self.stamps.get(index) {
-                tell(self.first + index as u64, stamp);
+                tell(self.first + index as u64, stamp, record.sent_at);
             }
         }
         for (index, record) in self.records.iter().enumerate() {

@@ -234,6 +234,7 @@ impl Transport {
                 now: self.now,
                 // Two neighbours, then a hole.
                 segment: self.delivered + number + number / 2,
+                sent_at: Time::from_ps(self.now.as_ps().saturating_sub(self.path.srtt.map_or(0, Span::as_ps))),
                 in_flight_at_send: prior_in_flight,
                 lost_since_send: Packets::new(number + 1),
                 app_limited,

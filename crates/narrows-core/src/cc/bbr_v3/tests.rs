@@ -75,6 +75,7 @@ fn lost(segment: u64, in_flight: u64, since: u64) -> Lost {
     Lost {
         now: at(1),
         segment,
+        sent_at: at(0),
         in_flight_at_send: Packets::new(in_flight),
         lost_since_send: Packets::new(since),
         app_limited: false,

@@ -113,11 +113,9 @@ impl Interval {
         }
     }
 
-    /// So many packets that left at about `sent_at` are lost.
-    pub(super) fn take_lost(&mut self, sent_at: Time, packets: u64) {
-        if self.has(sent_at) {
-            self.lost += packets;
-        }
+    /// A packet that left at `sent_at` is lost.
+    pub(super) fn take_lost(&mut self, sent_at: Time) {
+        self.lost += u64::from(self.has(sent_at));
     }
 
     /// Whether what left at `sent_at` left after it.

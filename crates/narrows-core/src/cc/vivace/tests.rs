@@ -71,12 +71,13 @@ impl World {
         self.cc.on_sent(self.now, &Sent { size, idle: None }, &self.path);
     }
 
-    /// The first acknowledgement to come; what is lost is told with the third after it.
+    /// The first acknowledgement to come; what is lost is told with the one after it.
     fn acknowledge(&mut self, at: Time) {
         self.now = at;
         let mut lost = 0;
         if self.out.front().is_some_and(|first| first.0.is_none()) {
-            self.out.pop_front();
+            let (_, sent_at) = self.out.pop_front().expect("there is a first");
+            self.tell_lost(sent_at);
             lost = 1;
         }
         let (_, left) = self.out.pop_front().expect("something is acknowledged");
@@ -104,6 +105,19 @@ impl World {
             in_order: true,
         };
         self.cc.on_ack(&ack, &self.path);
+    }
+
+    fn tell_lost(&mut self, sent_at: Time) {
+        let lost = Lost {
+            now: self.now,
+            segment: 0,
+            sent_at,
+            in_flight_at_send: self.path.in_flight,
+            lost_since_send: Packets::new(1),
+            app_limited: false,
+            delivered: Packets::new(self.delivered),
+        };
+        self.cc.on_lost(&lost, &self.path);
     }
 
     /// One event: an acknowledgement or a transmission.
@@ -204,6 +218,27 @@ fn losses_count_for_the_interval_in_which_they_left() {
     for (share, packets) in shares {
         assert!((share - 0.05).abs() <= 1.5 / packets.max(10.0), "{share} of {packets}");
     }
+}
+
+/// A host that sends a piece of 44 packets at one moment loses its first, and the acknowledgement of the next tells: the loss is
+/// of the interval that the piece began, not of the one before.
+#[test]
+fn a_loss_in_the_first_piece_of_an_interval_is_its_own() {
+    let mut world = World::new(&[]);
+    world.cc.mode = Mode::Learning;
+    world.cc.plan();
+    let at = |us| Time::ZERO + Span::from_us(us);
+    for (interval, [began, ended]) in world.cc.intervals.iter_mut().zip([[0, 1_000], [1_000, 2_000]]) {
+        (interval.began, interval.ended) = (Some(at(began)), Some(at(ended)));
+    }
+    for left in [999, 1_000, 1_000, 2_000] {
+        world.tell_lost(at(left));
+    }
+    let lost = world.cc.intervals.map(|interval| interval.lost());
+    assert_eq!(lost, [ONE, ONE], "all that is known of each is lost");
+    world.cc.intervals.iter_mut().for_each(|interval| interval.take_delivered(interval.began.unwrap(), 6));
+    let lost = world.cc.intervals.map(|interval| interval.lost());
+    assert_eq!(lost, [ONE / 7, 2 * ONE / 8], "what left later is of none");
 }
 
 /// γ = (u(r(1+ε)) - u(r(1-ε)))/(2·ε·r): on an idle path about 0.9·x^-0.1, and the first step is θ₀·γ.

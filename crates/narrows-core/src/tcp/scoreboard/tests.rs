@@ -95,9 +95,9 @@ proptest! {
                     board.sack(seq(from), seq(to), seq(una), &mut delivered);
                     known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
                 }
-                Op::LoseByCount => { board.lose_by_count(3, false, &mut |_, _| {}); }
+                Op::LoseByCount => { board.lose_by_count(3, false, &mut |_, _, _| {}); }
                 Op::LoseByTime(wait) => {
-                    board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una), &mut |_, _| {});
+                    board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una), &mut |_, _, _| {});
                 }
                 Op::LoseAll => {
                     let outstanding = &mut known[usize::try_from(una).unwrap()..];
@@ -106,7 +106,7 @@ proptest! {
                         total -= outstanding.iter().filter(|&&known| known).count() as u64;
                         outstanding.fill(false);
                     }
-                    board.lose_all(now, Span::from_us(tick as u64 % 8), &mut |_, _| {});
+                    board.lose_all(now, Span::from_us(tick as u64 % 8), &mut |_, _, _| {});
                 }
                 Op::Resend => { board.resend(now, seq(una), None); }
                 Op::ResendLast => { board.resend_last(now, seq(una), None); }
@@ -147,10 +147,10 @@ fn a_segment_is_lost_once_three_above_it_are_delivered() {
     }
     let mut delivered = Delivered::default();
     board.sack(seq(1), seq(3), seq(0), &mut delivered);
-    assert_eq!(board.lose_by_count(3, false, &mut |_, _| {}), 0);
+    assert_eq!(board.lose_by_count(3, false, &mut |_, _, _| {}), 0);
     board.sack(seq(5), seq(6), seq(0), &mut delivered);
     // Three above segment 0; only one above 3 and 4.
-    assert_eq!(board.lose_by_count(3, false, &mut |_, _| {}), 1);
+    assert_eq!(board.lose_by_count(3, false, &mut |_, _, _| {}), 1);
     assert_eq!(board.resend(Time::from_ns(20), seq(0), None), Some((seq(0), 1448)));
     assert_eq!(board.in_flight(), 10 - 3);
 }

@@ -119,10 +119,14 @@ impl Sender {
     }
 
     /// Runs a detector; the controller hears of each transmission that it finds lost, where delivery rates are wanted.
-    fn telling<T>(&mut self, now: Time, detect: impl FnOnce(&mut Scoreboard, &mut dyn FnMut(u64, Stamp)) -> T) -> T {
+    fn telling<T>(
+        &mut self,
+        now: Time,
+        detect: impl FnOnce(&mut Scoreboard, &mut dyn FnMut(u64, Stamp, Time)) -> T,
+    ) -> T {
         let Sender { board, rate, controller, controller_window, path, .. } = self;
-        detect(board, &mut |segment, stamp| {
-            *controller_window = controller.on_lost(&rate.lose(now, segment, &stamp), path).get();
+        detect(board, &mut |segment, stamp, sent_at| {
+            *controller_window = controller.on_lost(&rate.lose(now, segment, &stamp, sent_at), path).get();
         })
     }
 

@@ -1,6 +1,7 @@
 //! Vivace: the rate that it finds, what it charges for, and shares.
 
 use narrows_core::cc::Value;
+use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Rate, Span};
 use narrows_plan::{Pattern, Plan};
 
@@ -41,6 +42,23 @@ fn alone_it_takes_nine_tenths_of_the_link_and_queues_next_to_nothing() {
         let queue = queue_mean(&results.ports[network.bottleneck()]);
         assert!(share > 0.9, "{mbps} Mbit/s: {share}");
         assert!(queue < 0.05 * product(&network) + 3.0, "{mbps} Mbit/s: {queue}");
+    }
+}
+
+/// A piece leaves at the line's rate, so that the RTTs of its packets rise and all of it may have arrived before the next leaves:
+/// neither a queue that grows nor an idle host.
+#[test]
+fn segmentation_offload_leaves_it_its_rate() {
+    for (mbps, us, limit) in [(10_000, 100, 200), (1_000, 1_000, 100), (10, 20_000, 100)] {
+        let network = Dumbbell { profile: Profile::LINUX_6, ..network(mbps, Span::from_us(us), 1, limit) };
+        let end = Span::from_secs(if mbps > 100 { 2 } else { 40 });
+        let mut plan = plan(&network, LATENCY, Span::ZERO, end);
+        let all = share(&goodputs(&run(&plan, 1)), &network);
+        assert!(all > 0.9, "{mbps} Mbit/s: {all}");
+        // Where each piece that lost a packet is followed by a short one.
+        plan.lose(network.bottleneck(), 0.005);
+        let lossy = share(&goodputs(&run(&plan, 1)), &network);
+        assert!(lossy > 0.5, "{mbps} Mbit/s, with losses: {lossy}");
     }
 }
 
