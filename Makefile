@@ -28,7 +28,7 @@ SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 TESTS := lints rust-tests python-lints python-tests instruction-gate
 SYSTEM_TESTS := system-tests page-tests
 
-# Hundreds of interpreters start; without it each would compile all modules anew.
+# Hundreds of interpreters start; each would compile all modules anew where none writes its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
 ## Every check that a change must pass, but for `make test-system`.

@@ -194,3 +194,10 @@ def test_of_several_networks_the_first_is_drawn_and_all_are_told_to_programs(fol
     assert "the plans have 2 different ones" in narrows("check", "office.toml").stdout
     told = [event for event in lines(narrows("check", "office.toml", "--json").stdout) if event["event"] == "network"]
     assert [max(path["base_rtt_ns"] for path in event["paths"]) for event in told] == [2_020_000, 4_020_000]
+
+
+def test_networks_that_differ_in_loss_alone_are_told_apart(folder):
+    text = OFFICE.replace("ends =", 'name = "wan"\nends =') + REST.format("desk", "server-1")
+    (folder / "office.toml").write_text(text + '[sweep]\n"links.wan.both.loss" = [0, 0.01]\n')
+    told = [event for event in lines(narrows("check", "office.toml", "--json").stdout) if event["event"] == "network"]
+    assert [max(path["loss"] for path in event["paths"]) for event in told] == [0, pytest.approx(0.01)]

@@ -56,12 +56,13 @@ def print_lines(experiment: Experiment) -> None:
 
 
 def _networks(experiment: Experiment) -> list[list[Plan]]:
-    """Plans whose networks have the same nodes, links and buffers, together; AQMs do not count."""
+    """Plans whose networks have the same nodes, links, buffers and random losses, together; AQMs do not count."""
     found: dict[str, list[Plan]] = {}
     for plan in experiment.plans:
         told = plan.summary["network"]
         links = [[own[key] for key in ("role", "links", "rate", "delay", "buffer")] for own in told["links"]]
-        found.setdefault(repr((told["nodes"], told["base_rtts"], told["mtu"], links)), []).append(plan)
+        lost = {(link["role"], link["loss"], repr(link.get("functions"))) for link in plan.body["network"]["links"]}
+        found.setdefault(repr((told["nodes"], told["base_rtts"], told["mtu"], links, sorted(lost))), []).append(plan)
     return list(found.values())
 
 

@@ -335,7 +335,8 @@ pub struct Spec {
     pub ecn: EcnUse,
     /// Which of a kernel's controllers it is.
     pub kernel: Kernel,
-    /// Whether it reads [`Ack::delivery`]: the transport keeps those records only for the controllers that do.
+    /// Whether it reads [`Ack::delivery`] or is to hear of each loss by [`on_lost`](CongestionControl::on_lost): the transport
+    /// keeps those records only for the controllers that do.
     pub needs_delivery_rate: bool,
     /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
     pub needs_every_ack: bool,

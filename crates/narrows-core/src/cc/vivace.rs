@@ -308,10 +308,10 @@ impl CongestionControl for Vivace {
 
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
         let Some(srtt) = path.srtt else { return };
-        // Between two pieces all may have arrived; idle for longer, what was tried was not sent in full.
+        // Between two pieces all may have arrived, which is no idle time; a host's pieces may be longer than is thought here. After
+        // a longer one what was tried was not sent in full.
         let rate = self.pacing_now();
-        let piece = rate.time_for(Vivace::piece(rate, path));
-        if sent.idle.is_some_and(|idle| idle > piece + piece.div(8)) {
+        if sent.idle.is_some_and(|idle| idle > srtt.max(rate.time_for(Vivace::piece(rate, path)) * 2)) {
             self.plan();
         }
         while self.sending < self.tried() {

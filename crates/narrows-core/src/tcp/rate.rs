@@ -162,12 +162,14 @@ mod tests {
         let mut rate = RateEstimator::default();
         let stamps: std::vec::Vec<_> = (0..10u32).map(|sent| rate.stamp(at(sent.into()), sent, sent)).collect();
         rate.limited_by_application(10);
-        let told = |lost: &Lost| (lost.in_flight_at_send.get(), lost.lost_since_send.get(), lost.app_limited);
-        assert_eq!(told(&rate.lose(at(20), 2, &stamps[2], at(2))), (3, 1, false));
-        assert_eq!(told(&rate.lose(at(20), 4, &stamps[4], at(4))), (5, 2, false));
+        let told = |lost: &Lost| {
+            (lost.sent_at.as_us(), lost.in_flight_at_send.get(), lost.lost_since_send.get(), lost.app_limited)
+        };
+        assert_eq!(told(&rate.lose(at(20), 2, &stamps[2], at(2))), (2, 3, 1, false));
+        assert_eq!(told(&rate.lose(at(20), 4, &stamps[4], at(4))), (4, 5, 2, false));
         let sample = rate.sample(at(21), 1, Some((stamps[5], at(5))), None).unwrap();
         assert_eq!((sample.in_flight_at_send.get(), sample.lost_since_send.get()), (6, 2));
         let later = rate.stamp(at(22), 7, 7);
-        assert_eq!(told(&rate.lose(at(30), 10, &later, at(22))), (8, 1, true));
+        assert_eq!(told(&rate.lose(at(30), 10, &later, at(22))), (22, 8, 1, true));
     }
 }

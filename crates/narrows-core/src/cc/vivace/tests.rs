@@ -220,10 +220,27 @@ fn losses_count_for_the_interval_in_which_they_left() {
     }
 }
 
-/// A host that sends a piece of 44 packets at one moment loses its first, and the acknowledgement of the next tells: the loss is
-/// of the interval that the piece began, not of the one before.
+/// An empty flight between two pieces begins no interval anew; what is longer than an RTT does.
 #[test]
-fn a_loss_in_the_first_piece_of_an_interval_is_its_own() {
+fn a_gap_between_pieces_is_no_idle_time() {
+    let mut world = World::new(&[]);
+    world.cc.plan();
+    let size = world.path.packet;
+    let mut began_after = |gap: Span| {
+        world.now += gap;
+        world.cc.on_sent(world.now, &Sent { size, idle: Some(gap) }, &world.path);
+        (world.cc.intervals[0].began, world.now)
+    };
+    let (began, first) = began_after(RTT.div(2));
+    assert_eq!(began, Some(first));
+    assert_eq!(began_after(RTT.div(2)).0, Some(first));
+    let (began, now) = began_after(RTT * 2);
+    assert_eq!(began, Some(now));
+}
+
+/// The moment at which a lost packet left decides, to the picosecond: an interval has its first packet, and not the next's.
+#[test]
+fn a_loss_is_of_the_interval_in_which_it_left() {
     let mut world = World::new(&[]);
     world.cc.mode = Mode::Learning;
     world.cc.plan();

@@ -49,13 +49,12 @@ fn alone_it_takes_nine_tenths_of_the_link_and_queues_next_to_nothing() {
 /// neither a queue that grows nor an idle host.
 #[test]
 fn segmentation_offload_leaves_it_its_rate() {
-    for (mbps, us, limit) in [(10_000, 100, 200), (1_000, 1_000, 100), (10, 20_000, 100)] {
+    for (mbps, us, limit) in [(10_000, 100, 200), (1_000, 1_000, 100), (40, 1_800, 100), (10, 20_000, 100)] {
         let network = Dumbbell { profile: Profile::LINUX_6, ..network(mbps, Span::from_us(us), 1, limit) };
         let end = Span::from_secs(if mbps > 100 { 2 } else { 40 });
         let mut plan = plan(&network, LATENCY, Span::ZERO, end);
         let all = share(&goodputs(&run(&plan, 1)), &network);
         assert!(all > 0.9, "{mbps} Mbit/s: {all}");
-        // Where each piece that lost a packet is followed by a short one.
         plan.lose(network.bottleneck(), 0.005);
         let lossy = share(&goodputs(&run(&plan, 1)), &network);
         assert!(lossy > 0.5, "{mbps} Mbit/s, with losses: {lossy}");
