@@ -8,16 +8,13 @@ use narrows_plan::{NodeKind, Plan, Sources, Traffic};
 use narrows_scenario::differences::differences;
 use narrows_scenario::experiment::Seeds;
 use narrows_scenario::route::{NoPath, Routes};
-use narrows_scenario::summary::{LongFlow, NetworkSummary, Summary};
+use narrows_scenario::summary::{LongFlow, NetworkSummary};
 use narrows_scenario::{Limits, Overrides, Warning, described, goal_text, json_schema, load, may_draw, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
 pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered error: where, what, and what to do.");
-
-/// What a packet-hop is taken to cost where only an estimate is asked for, nanoseconds.
-const ESTIMATED_NS_PER_HOP: u64 = 75;
 
 /// The digests of the sources that results depend on.
 pub(crate) fn sources() -> Sources {
@@ -151,8 +148,9 @@ pub(crate) fn expand(
     let plans: Vec<Json> = experiment
         .plans
         .iter()
+        .zip(&experiment.summaries)
         .zip(&hashes)
-        .map(|(plan, hash)| {
+        .map(|((plan, summary), hash)| {
             json!({
                 "hash": hash,
                 "version": sources.version(plan),
@@ -162,7 +160,7 @@ pub(crate) fn expand(
                 "plan": plan,
                 "draws": may_draw(plan),
                 "controllers": plan.traffic.iter().map(controller).collect::<Vec<_>>(),
-                "summary": Summary::of(plan, ESTIMATED_NS_PER_HOP),
+                "summary": summary,
             })
         })
         .collect();

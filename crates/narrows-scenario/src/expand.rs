@@ -57,6 +57,8 @@ pub(crate) struct Expanded {
     pub(crate) title: Option<String>,
     pub(crate) seeds: Vec<u64>,
     pub(crate) plans: Vec<Plan>,
+    /// One for each plan.
+    pub(crate) summaries: Vec<Summary>,
     pub(crate) charts: Charts,
 }
 
@@ -170,7 +172,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     let swept_paths: Vec<&Path> =
         axes.iter().filter(|(axis, _)| !axis.named).flat_map(|(axis, _)| &axis.paths).collect();
     let mut applied: BTreeSet<&str> = BTreeSet::new();
-    let (mut plans, programs): (Vec<Plan>, _) = (vec![], Programs::default());
+    let (mut plans, mut summaries, programs) = (vec![], vec![], Programs::default());
     let (mut parts, mut seen) = (0, BTreeSet::new());
     for (arm, element) in file.arm.iter().zip(&arms) {
         let mut of_arm = base.clone();
@@ -221,13 +223,14 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             }
             let file = document.file()?;
             let named = Labels { experiment: name.clone(), arm: arm.name.value.clone(), axes: labels, declared };
-            let plan = plan(&file, named, &arm.span, settings, &programs)?;
+            let (plan, summary) = plan(&file, named, &arm.span, settings, &programs)?;
             parts += size(&plan, &mut seen);
             if parts > MAX_PARTS {
                 let what = "nodes, links, operations of programs and listed flows of all plans";
                 return Err(Problem::too_many(what, parts, MAX_PARTS).at(&arm.span));
             }
             plans.push(plan);
+            summaries.push(summary);
         }
     }
     let mut stated = overrides.iter().map(|(path, _)| path).chain(swept_paths);
@@ -236,7 +239,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         return Err(Problem::new(sentence, "take it away, or give a scheme the component that it is of").at(&path.span));
     }
     let seeds = file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value);
-    Ok(Expanded { name, title: file.title, seeds: seeds.0, plans, charts })
+    Ok(Expanded { name, title: file.title, seeds: seeds.0, plans, summaries, charts })
 }
 
 /// What a quick run changes.
@@ -520,8 +523,14 @@ struct Labels {
     declared: Vec<(String, String)>,
 }
 
-/// One copy of the file, judged and resolved.
-fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>, programs: &Programs) -> Judged<Plan> {
+/// One copy of the file, judged and resolved; and in numbers.
+fn plan(
+    file: &File,
+    labels: Labels,
+    arm: &Range<usize>,
+    settings: &Settings<'_>,
+    programs: &Programs,
+) -> Judged<(Plan, Summary)> {
     let schedule = schedule(file)?;
     let (mut network, named) = topology::resolve(&file.topology)?;
     events::place(&file.event, &mut network, &named)?;
@@ -570,15 +579,15 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     sampling.flows = sampling::flows(&file.sample, &sampling, &traffic)?;
     let Labels { experiment, arm: arm_name, axes, declared } = labels;
     let plan = Plan { experiment, arm: arm_name, axes, declared, network, traffic, schedule, sampling };
-    let needed = Summary::of(&plan, 0).memory;
-    if needed > settings.limits.memory {
-        let (name, needed, allowed) = (plan.arm, rounded(needed), rounded(settings.limits.memory));
+    let summary = Summary::of(&plan);
+    if summary.memory > settings.limits.memory {
+        let (name, needed, allowed) = (plan.arm, rounded(summary.memory), rounded(settings.limits.memory));
         let sentence =
             format!("a run of scheme `{name}` would need about {needed} of memory, and {allowed} are allowed");
         let help = "lower the load, the run's end, the buffers or the number of hosts";
         return Err(Problem::new(sentence, help).at(arm));
     }
-    Ok(plan)
+    Ok((plan, summary))
 }
 
 /// How many parts a plan has that no earlier one has. `programs` are those of earlier plans.

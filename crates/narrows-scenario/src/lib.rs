@@ -63,6 +63,8 @@ pub struct Experiment {
     /// One for each arm and combination of the axes; arms in the order of the file, the last axis turning fastest. Plans
     /// of equal hash share their runs.
     pub plans: Vec<narrows_plan::Plan>,
+    /// Each plan in numbers.
+    pub summaries: Vec<summary::Summary>,
     /// What a report shows of the sweep.
     pub charts: Charts,
     /// What may not be meant.
@@ -145,9 +147,9 @@ impl Loader<'_> {
         let Loader { name, folder, overrides, limits, controllers, .. } = *self;
         let settings = expand::Settings { overrides, limits, controllers, folder, name };
         match expand::expand(&source, &settings) {
-            Ok(expand::Expanded { name, title, seeds, plans, charts }) => {
+            Ok(expand::Expanded { name, title, seeds, plans, summaries, charts }) => {
                 let warnings = warnings::of(&plans, controllers);
-                Ok(Experiment { name, title, seeds, plans, charts, warnings })
+                Ok(Experiment { name, title, seeds, plans, summaries, charts, warnings })
             }
             Err(fault) => Err(Box::new(Error::new(*fault, source))),
         }

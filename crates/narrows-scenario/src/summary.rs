@@ -33,6 +33,9 @@ const SENT_IN_OVERLOAD: f64 = 2.0;
 /// to 100,000 at once.
 const HOPS_OF_A_CONNECTION: f64 = 270.0;
 
+/// What a packet-hop is taken to cost, nanoseconds of one core.
+const NS_PER_PACKET_HOP: f64 = 75.0;
+
 /// A plan in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -65,7 +68,7 @@ pub struct Summary {
     /// Memory that a run adds to its process, bytes: measured, 0.7 to 1.4 times what it takes, and up to twice where
     /// persistent connections carry many flows.
     pub memory: Bytes,
-    /// Time that a run takes on one core, if a packet-hop costs what the caller says.
+    /// Time that a run takes on one core, if a packet-hop costs [`NS_PER_PACKET_HOP`].
     pub cpu_time: Span,
 }
 
@@ -165,7 +168,7 @@ impl Period {
 const BOTTLENECKS: usize = 5;
 
 impl Summary {
-    /// The plan in numbers; a packet-hop costs `ns_per_hop` nanoseconds of one core.
+    /// The plan in numbers.
     ///
     /// # Panics
     /// If traffic of the plan has no path: a plan made by this crate has.
@@ -175,7 +178,7 @@ impl Summary {
         clippy::cast_sign_loss,
         reason = "estimates: positive, and saturating"
     )]
-    pub fn of(plan: &Plan, ns_per_hop: u64) -> Summary {
+    pub fn of(plan: &Plan) -> Summary {
         let graph = &plan.network;
         let routes = Routes::new(graph);
         let crossing = |pairs: &Pairs| routes.crossing(pairs).expect("a plan's traffic has paths");
@@ -345,7 +348,7 @@ impl Summary {
             packet_hops,
             work,
             memory,
-            cpu_time: Span::from_ps((work * ns_per_hop as f64 * 1_000.0) as u64),
+            cpu_time: Span::from_ps((work * NS_PER_PACKET_HOP * 1_000.0) as u64),
         }
     }
 }

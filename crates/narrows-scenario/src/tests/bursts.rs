@@ -41,7 +41,7 @@ fn each_sender_has_periods_of_its_own_at_the_rate_that_follows() {
     assert!(opens.iter().all(|(_, open)| (open.on_off, open.sigma, open.exact) == (Some(all), None, false)));
     // A fifth of the time, by a mean gap of 0.5 ms · exp(sigma²/2).
     let rate = 0.2 / (0.5e-3 * libm::exp(1.125));
-    let summary = Summary::of(plan, 100);
+    let summary = Summary::of(plan);
     assert!((summary.traffic[0].flows_per_second.unwrap() / rate - 1.0).abs() < 1e-9);
     assert!((summary.traffic[0].flows / (100.0 * rate) - 1.0).abs() < 1e-9);
     let load = offered_load(plan).unwrap();
@@ -64,7 +64,7 @@ fn a_sender_with_several_directions_has_longer_gaps_in_each() {
     let plan = &plans(&text)[0];
     let gaps: Vec<Span> = opens(plan).iter().map(|(_, open)| open.on_off.unwrap().gap).collect();
     assert_eq!(gaps, [Span::from_ms(2), Span::from_ps(666_666_667)]);
-    let rate: f64 = Summary::of(plan, 100).traffic.iter().map(|traffic| traffic.flows_per_second.unwrap()).sum();
+    let rate: f64 = Summary::of(plan).traffic.iter().map(|traffic| traffic.flows_per_second.unwrap()).sum();
     assert!((rate * 0.5e-3 * libm::exp(1.125) / 0.2 - 1.0).abs() < 1e-8, "{rate}");
 }
 

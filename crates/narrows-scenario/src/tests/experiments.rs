@@ -140,7 +140,7 @@ fn axes_into_a_controller_leave_out_other_arms() {
     assert_eq!(plans[1].traffic[0].controller.values[..2], [Value::Real(205), Value::Span(Span::from_us(500))]);
     let destinations: Vec<&str> = list(&plans[0], 0).iter().map(|flow| name(&plans[0], flow.destination)).collect();
     assert_eq!(destinations.iter().filter(|name| **name == "b1-1").count(), 5);
-    let bottleneck = &Summary::of(&plans[0], 100).bottlenecks[0];
+    let bottleneck = &Summary::of(&plans[0]).bottlenecks[0];
     assert_eq!((bottleneck.link.as_str(), bottleneck.long_flows), ("border-a->border-b", 10.0));
     assert_eq!(expand(text!("gemini-fig10"), &quick()).unwrap().plans.len(), 7);
 }
@@ -171,7 +171,7 @@ fn a_wide_area_delay_makes_the_round_trips_of_the_paper() {
         assert_eq!(round_trip, Span::from_us(200) * times);
     }
     assert_eq!(plans[0].traffic[0].controller.values[2], Value::Packets(Packets::new(300)));
-    let hot = &Summary::of(&plans[0], 100).bottlenecks[0];
+    let hot = &Summary::of(&plans[0]).bottlenecks[0];
     assert_eq!((hot.link.as_str(), hot.long_flows), ("tor-a1->border-a", 8.0));
 }
 
@@ -290,7 +290,7 @@ fn queries_and_bursts_belong_to_each_host() {
     let bits = (2.0 / 0.135 * 1e6 + 7.0 * 3.0 * 2e3) * 8.0;
     let (most, _) = loads(plan, Role::Edge);
     assert!(near(most, bits / 1e9 * 1_538.0 / 1_448.0), "{most}");
-    assert!((Summary::of(plan, 100).traffic[0].flows - 2_100.0).abs() < 1e-3);
+    assert!((Summary::of(plan).traffic[0].flows - 2_100.0).abs() < 1e-3);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn an_exchange_is_among_the_hosts_that_are_named_and_tells_its_messages() {
     assert_eq!(plan.traffic[0].connections, Connections::Persistent { pool: 1 });
     assert_eq!(plan.traffic[1].connections, Connections::Fresh);
     let told: Vec<(f64, Option<f64>)> =
-        Summary::of(plan, 100).traffic.iter().map(|kind| (kind.flows, kind.mean_size_bytes)).collect();
+        Summary::of(plan).traffic.iter().map(|kind| (kind.flows, kind.mean_size_bytes)).collect();
     assert_eq!(told, [(3.0 * 2.0, Some(30_000.0)), (7.0 * 5.0 * 4.0, Some(3_000.0))]);
 }
 
@@ -351,7 +351,7 @@ fn a_graph_has_two_bottlenecks() {
     let plans = plans(text!("dctcp-multihop"));
     let plan = &plans[0];
     assert_eq!(plan.network.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 61);
-    let summary = Summary::of(plan, 100);
+    let summary = Summary::of(plan);
     let names: Vec<&str> = summary.bottlenecks.iter().map(|bottleneck| bottleneck.link.as_str()).collect();
     assert_eq!(names[0], "triumph-2->r1");
     assert!(names.contains(&"triumph-1->scorpion"), "{names:?}");
@@ -503,7 +503,7 @@ fn the_hash_of_a_plan_is_pinned() {
 #[test]
 fn a_summary_tells_size_and_cost() {
     let plans = plans(text!("gemini-fig13"));
-    let mut summary = Summary::of(arm(&plans, "GEMINI"), 150);
+    let mut summary = Summary::of(arm(&plans, "GEMINI"));
     // Six digits are enough for people, and the same on every machine.
     let rounded = |value: &mut f64| *value = format!("{value:.4e}").parse().unwrap();
     rounded(&mut summary.packets);
@@ -613,7 +613,7 @@ fn the_mtu_is_a_fact_of_the_plan_and_ethernets_is_left_out() {
         let load = offered_load(plan).unwrap();
         assert!(load.iter().all(|load| (load - 0.4).abs() < 1e-6), "{load:?}");
     }
-    let packets = |plan: &Plan| Summary::of(plan, 0).packets;
+    let packets = |plan: &Plan| Summary::of(plan).packets;
     // With an acknowledgement for every fourth packet and a handshake.
     let of_flow = |payload: f64| 1e6 / payload * 1.25 + 3.0;
     let ratio = packets(&usual) / packets(&jumbo) * expected;
@@ -661,7 +661,7 @@ fn datagrams_of_a_rate_of_their_own_are_offered_while_they_are_sent() {
         [run]
         end = "1s"
     "#;
-    let summary = Summary::of(&plans(text)[0], 100);
+    let summary = Summary::of(&plans(text)[0]);
     let middle = &summary.bottlenecks[0];
     assert_eq!(middle.link, "switch-left->switch-right");
     assert!((middle.load - 0.15).abs() < 1e-9, "half of the time: {}", middle.load);

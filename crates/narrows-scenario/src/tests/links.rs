@@ -38,7 +38,7 @@ fn check_tells_the_mean_loss_and_burst() {
     let plan = &plans(&text(&format!("{loss}, {reorder}"), ""))[0];
     let wires = "`border-a->border-b`, `border-b->border-a`";
     assert_eq!(
-        Summary::of(plan, 0).functions,
+        Summary::of(plan).functions,
         [
             format!("loss 0.3984 %, gilbert-elliott, in bursts of 4.000 packets (means): {wires}"),
             format!("reorder 1.0000 %, later by 1ms to 3ms: {wires}"),
@@ -66,7 +66,7 @@ fn events_are_put_to_the_links_that_they_name() {
     let host = plan.network.links.iter().find(|link| link.name == "tor-a1->a1-1").unwrap();
     assert_eq!(host.events, [event(20, Change::Delay(Span::from_ms(3) + host.stack))]);
     assert_eq!(wan(plan)[0].least_delay(), Span::from_ms(3));
-    assert_eq!(Summary::of(plan, 0).events.len(), 6);
+    assert_eq!(Summary::of(plan).events.len(), 6);
 
     let set = |path: &str, value: &str| Overrides { sets: vec![(path.into(), value.into())], ..Overrides::default() };
     let of = |overrides: Overrides| expand(&text("", events), &overrides).unwrap().plans[0].clone();

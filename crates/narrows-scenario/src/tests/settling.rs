@@ -34,7 +34,7 @@ warmup = "{warmup}"
 const SECONDS: f64 = 8e-3 * 1_538.0 / 1_448.0;
 
 fn settling(text: &str) -> Settling {
-    Summary::of(&plans(text)[0], 100).settling.unwrap()
+    Summary::of(&plans(text)[0]).settling.unwrap()
 }
 
 fn said(text: &str) -> Vec<String> {
@@ -55,7 +55,7 @@ fn equal_sizes_are_correlated_over_the_time_of_a_flow_by_the_free_part_squared()
 #[test]
 fn sizes_that_differ_are_correlated_for_longer_by_their_second_moment() {
     let mut plan = plans(&star(0.9, "100s", "0s")).remove(0);
-    let of = |plan: &Plan| Summary::of(plan, 100).settling.unwrap().correlation_seconds.unwrap();
+    let of = |plan: &Plan| Summary::of(plan).settling.unwrap().correlation_seconds.unwrap();
     let equal = of(&plan);
     let Pattern::Open(open) = &mut plan.traffic[0].pattern else { panic!("it comes at random") };
     open.sizes = SizeDistribution { name: "uniform".to_owned(), points: vec![(0, 0.0), (2_000_000, 1.0)] };
@@ -100,5 +100,5 @@ fn traffic_that_is_stated_has_nothing_to_settle() {
     let listed = star(0.9, "100s", "0s");
     let (at, to) = (listed.find("arrivals").unwrap(), listed.find("size").unwrap());
     let listed = format!("{}{}", &listed[..at], &listed[to..]).replace("size = { fixed = \"1MB\" }", "long = {}");
-    assert_eq!(Summary::of(&plans(&listed)[0], 100).settling, None);
+    assert_eq!(Summary::of(&plans(&listed)[0]).settling, None);
 }
