@@ -42,6 +42,7 @@ fn main() {
             ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
             ("queue/scheduler", "core/src/queue/scheduler"),
+            ("routing", "core/src/routing"),
         ],
         // Flows that begin at given times, and the connections of all.
         shared: &["timed", "connection_pool"],

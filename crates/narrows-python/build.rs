@@ -18,6 +18,7 @@ fn main() {
             ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
             ("queue/scheduler", "core/src/queue/scheduler"),
+            ("routing", "core/src/routing"),
         ],
         // Flows that begin at given times, the connections of all, and what holds controllers by pointer.
         shared: &["timed", "connection_pool", "external"],

@@ -146,6 +146,12 @@ def run(
     return experiment.run(out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
 
+def _name(name: object) -> str:
+    if not isinstance(name, str | Path):
+        raise bad_input(f"results cannot be called {name!r}", "give a text, such as an experiment's name, or a path")
+    return str(name)
+
+
 def _choice(name: str, value: object, known: Sequence[str]) -> None:
     if value not in known:
         raise bad_input(f"{name} cannot be {value!r}", f"choose one of {', '.join(map(repr, known))}")
@@ -210,20 +216,20 @@ def _executor(
     return Processes(store, min(most, missing))
 
 
-def load(name: str, *, out: str | Path = RUNS) -> Results:
+def load(name: str | Path, *, out: str | Path = RUNS) -> Results:
     """Results that are there already, by the experiment's identifier, name, place, file or folder.
 
     `@guest` or `@host` behind it names those of a real kernel, `~1` those from before its file was edited. Raises
     `BadInput`.
     """
     store = Store(_folder(out))
-    return Results(Index(store.root).find(name), store)
+    return Results(Index(store.root).find(_name(name)), store)
 
 
-def load_beside(names: Sequence[str], *, out: str | Path = RUNS) -> list[Results]:
+def load_beside(names: Sequence[str | Path], *, out: str | Path = RUNS) -> list[Results]:
     """Several results; those of the same plans on different backends as one, with cases that say which.
 
     Raises `BadInput`.
     """
     store = Store(_folder(out))
-    return cross_backend.joined([Index(store.root).find(name) for name in names], store)
+    return cross_backend.joined([Index(store.root).find(_name(name)) for name in names], store)

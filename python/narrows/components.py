@@ -20,6 +20,7 @@ _HEADINGS = {
     "transport": "Transports",
     "loss": "Loss functions",
     "reordering": "Reordering",
+    "routing": "Routing policies",
     "program": "Programs",
     "topology": "Topologies",
     "size-distribution": "Size distributions",

@@ -149,6 +149,8 @@ class Results(Tabular):
         Raises:
             BadInput: There is no such measure, or a case that was named has no value.
         """
+        if strange := [it for it in (name, *cases) if not isinstance(it, str)]:
+            raise bad_input(f"no measure or case is called {strange[0]!r}", "give texts, as `compare` shows them")
         made, reasons = self._measured(name, cases)
         if made.is_empty():
             warnings.warn(f"{name} has no value: {'; '.join(reasons)}", stacklevel=2)
@@ -187,6 +189,8 @@ class Results(Tabular):
         """Every scheme against the first; with other results, equal schemes against this one's. Raises `BadInput`."""
         from narrows.comparison import Comparison
 
+        if strange := [it for it in others if not isinstance(it, Results)]:
+            raise bad_input(f"{strange[0]!r} cannot be compared with", 'give results, such as narrows.load("NAME")')
         return Comparison([self, *others])
 
     def explain(

@@ -3,10 +3,10 @@
 import pytest
 from conftest import lines, narrows
 
-from narrows import wording
+from narrows import native, wording
 from narrows.experiment import Experiment
 from narrows.experiment.drawing import drawing
-from narrows.experiment.paths import MAX_PATHS, paths_of
+from narrows.experiment.paths import paths_of
 
 REST = """
 [[traffic]]
@@ -87,22 +87,22 @@ def test_links_beside_the_tiers_and_between_datacenters_are_drawn():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_base_rtts_are_those_of_the_simulator(name):
+    """Of the example of each kind, which is the quickest way both ways."""
     plan = network(name)
-    found = {}
-    for kind in paths_of(plan.body["network"]).kinds:
-        found.setdefault(kind.hosts, []).append(kind.rtt_ps // 1000)
-    stated = {it["hosts"]: [it["least_ns"], it["largest_ns"]] for it in plan.summary["network"]["base_rtts"]}
-    assert {hosts: [min(rtts), max(rtts)] for hosts, rtts in found.items()} == stated
+    for kind in paths_of(plan.summary).kinds:
+        assert native.base_rtt_ns(plan.body, *kind.example) == kind.rtt_ps[0] // 1000
 
 
 def test_each_kind_of_pair_has_its_rtt_bottleneck_and_bdp():
-    kinds = paths_of(body("fat-tree")).kinds
+    kinds = paths_of(network("fat-tree").summary).kinds
     # 1 µs a link: 2 links in a rack, 4 in a pod, 6 between pods; 10 Gbit/s · 12 µs = 15 KB.
-    assert [(kind.hosts, kind.links, kind.rtt_ps // 10**6) for kind in kinds] == [
-        ("in a rack", 2, 4), ("in different racks", 4, 8), ("in different racks", 6, 12),
+    assert [(kind.hosts, kind.links, [rtt // 10**6 for rtt in kind.rtt_ps]) for kind in kinds] == [
+        ("in a rack", 2, [4, 4]), ("in different racks", 4, [8, 8]), ("in different racks", 6, [12, 12]),
     ]  # fmt: skip
-    assert kinds[-1].bdp_bytes == 15_000
-    there, back = [kind for kind in paths_of(body("office")).kinds if kind.hosts == "in different datacenters"]
+    assert kinds[-1].bdp_bytes == (15_000, 15_000)
+    there, back = [
+        kind for kind in paths_of(network("office").summary).kinds if kind.hosts == "in different datacenters"
+    ]
     assert {there.example[0]: there.rate_bps, back.example[0]: back.rate_bps} == {
         "desk": 20_000_000, "server-1": 100_000_000,
     }  # fmt: skip
@@ -115,28 +115,28 @@ def test_links_of_a_path_lose_independently():
     pairs = 1
     fabric = { rate = "100Mbps", loss = 0.01 }
     """
-    every = paths_of(Experiment(text + REST.format("left-1", "right-1")).plans[0].body["network"]).kinds
+    every = paths_of(Experiment(text + REST.format("left-1", "right-1")).plans[0].summary).kinds
     # `edge` is as `fabric` unless the file says otherwise: three lossy links between racks.
     assert {kind.hosts: kind.loss for kind in every} == {"in different racks": pytest.approx(1 - 0.99**3)}
     # The chain is in the bad state for p/(p + r) of the time, and loses all there.
     wan = text.replace("loss = 0.01", "loss = { gilbert-elliott = { p = 0.01, r = 0.19 } }")
     quiet = wan.replace("[topology.dumbbell]", "[topology.dumbbell]\nedge = { loss = 0 }")
-    (kind,) = paths_of(Experiment(quiet + REST.format("left-1", "right-1")).plans[0].body["network"]).kinds
+    (kind,) = paths_of(Experiment(quiet + REST.format("left-1", "right-1")).plans[0].summary).kinds
     assert kind.loss == pytest.approx(0.05)
 
 
 def test_buffers_are_told_in_time_and_in_bdps_of_the_paths_that_cross_them():
-    paths = paths_of(body("office"))
+    paths = paths_of(network("office").summary)
     by_port = {(buffer.role, buffer.rate_bps): buffer for buffer in paths.buffers}
     slow = by_port["wan", 20_000_000]
     assert (slow.size_bytes, slow.ports, slow.time_s) == (750_000, 1, 0.3)
-    (share,) = [share for path in paths.kinds if (share := slow.share_of(path)) is not None]
+    (share,) = [share for path in paths.kinds for share in slow.shares_of(path)]
     assert share == pytest.approx(750_000 / (20e6 / 8 * 16.02e-3)), "its own direction only"
     assert by_port["host", 10**9].time_s is None
 
 
 def test_of_a_shared_memory_one_busy_port_gets_its_share():
-    (edge,) = [buffer for buffer in paths_of(body("star")).buffers if buffer.role == "edge"]
+    (edge,) = [buffer for buffer in paths_of(network("star").summary).buffers if buffer.role == "edge"]
     assert edge.kind == "shared"
     assert edge.size_bytes == pytest.approx(4e6 * 0.21 / 1.21, rel=1e-4)
 
@@ -156,19 +156,42 @@ buffering = "input"
 flow-control = { pfc = { xoff = "80KB", xon = "60KB" } }
 """
     plan = Experiment(text + REST.format("l1-1", "l2-1")).plans[0]
-    held = {buffer.role: (buffer.kind, buffer.size_bytes) for buffer in paths_of(plan.body["network"]).buffers}
+    held = {buffer.role: (buffer.kind, buffer.size_bytes) for buffer in paths_of(plan.summary).buffers}
     assert held == {"host": ("input", 220_000), "edge": ("port", None), "fabric": ("input", 220_000)}
 
 
 def test_kinds_of_paths_are_bounded_and_keep_the_extremes():
     hosts = ", ".join(f'{{ name = "h{n}", switch = "s", link.delay = "{n}us" }}' for n in range(1, 15))
     text = f'[topology.graph]\nswitches = [{{ name = "s" }}]\nhosts = [{hosts}]\n'
-    paths = paths_of(Experiment(text + REST.format("h1", "h2")).plans[0].body["network"])
-    rtts = [kind.rtt_ps // 10**6 for kind in paths.kinds]
-    assert len(rtts) <= MAX_PATHS
+    paths = paths_of(Experiment(text + REST.format("h1", "h2")).plans[0].summary)
+    rtts = [kind.rtt_ps[0] // 10**6 for kind in paths.kinds]
+    assert len(rtts) <= 8
     # Of hosts at n and m µs the base RTT is 2(n + m): from 6 µs to 54 µs, in steps of 2.
     assert (rtts[0], rtts[-1]) == (6, 54)
     assert paths.left_out == len(range(6, 55, 2)) - len(rtts)
+
+
+def test_equally_short_paths_are_told_one_by_one():
+    """A hash chooses: packets may take the slow link there, back, or both ways."""
+    text = """
+[topology.graph]
+switches = [{ name = "s1" }, { name = "s2" }]
+hosts = [{ name = "a", switch = "s1", link.delay = "1us" }, { name = "b", switch = "s2", link.delay = "1us" }]
+[[topology.graph.links]]
+ends = ["s1", "s2"]
+both = { rate = "1Gbps", delay = "1ms" }
+[[topology.graph.links]]
+ends = ["s1", "s2"]
+both = { rate = "100Mbps", delay = "5ms" }
+"""
+    plan = Experiment(text + REST.format("a", "b")).plans[0]
+    # 2 µs of the hosts' links each way; 1 or 5 ms there, and 1 to 5 ms back.
+    assert [(kind.rate_bps, [rtt // 10**6 for rtt in kind.rtt_ps]) for kind in paths_of(plan.summary).kinds] == [
+        (10**9, [2004, 6004]), (10**8, [6004, 10004]),
+    ]  # fmt: skip
+    assert plan.summary["network"]["base_rtts"] == [
+        {"hosts": "any two", "least_ns": 2_004_000, "largest_ns": 10_004_000}
+    ]
 
 
 def test_check_prints_and_tells_programs_the_same(folder):

@@ -73,6 +73,22 @@ def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
     assert "waits_for" in said["slow.py"]
 
 
+@pytest.mark.page
+def test_the_page_on_equal_paths_works_as_it_stands(real, folder):
+    shown = []
+    for name, language, text in blocks("equal-paths.md", ('seeds = "1..5"', 'seeds = "1..2"')):
+        if language == "sh":
+            shown.append(said_by(real, *shlex.split(text)[1:]))
+        else:
+            file = folder / (name or "equal-paths.toml")
+            file.write_text((file.read_text() if not name else "") + text)
+    said = "\n".join(shown)
+    assert "6 new, 0 reused" in said
+    # ECMP and spraying have no gap, so that their runs are the same, and so are those of the gap of 50 us.
+    assert "8 new, 6 reused" in said
+    assert "flowlets · gap=200us" in said
+
+
 @pytest.mark.parametrize(
     ("page", "experiment", "file", "controller", "edit", "schemes"),
     [

@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 
+import numpy as np
 import pytest
 from conftest import TWO_ARMS
 from conftest import narrows as command
@@ -186,6 +187,23 @@ def test_arguments_of_a_run_of_a_wrong_kind_are_refused(folder, arguments):
         experiment.run(**arguments)
     with pytest.raises(narrows.BadInput, match="out cannot be"):
         narrows.load("two", out=5)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda made: narrows.load(5), lambda made: narrows.load(None), lambda made: narrows.load(["two"]),
+    lambda made: made.measure(5), lambda made: made.measure("goodput", 5), lambda made: made.compare("two"),
+])  # fmt: skip
+def test_names_and_results_of_a_wrong_kind_are_refused(folder, made, ask):
+    with pytest.raises(narrows.BadInput, match=r"\n  help: give "):
+        ask(made)
+
+
+def test_seeds_may_be_numpys_whole_numbers(folder):
+    seeds = [narrows.Experiment(TWO_ARMS, seeds=given).seeds for given in (np.int64(4), np.arange(3, dtype=np.uint8))]
+    assert [tuple(it) for it in seeds] == [(4,), (0, 1, 2)]
+    for strange in (np.float64(4), np.array([1.5]), np.bool_(True), np.zeros((2, 2), dtype=int)):
+        with pytest.raises(narrows.BadInput, match="seeds"):
+            narrows.Experiment(TWO_ARMS, seeds=strange)
 
 
 def test_experiments_and_results_are_tables_when_printed(made):

@@ -12,10 +12,11 @@
 //! 4. [`component`]: names, parameters and defaults of what experiments choose.
 //! 5. [`cc`]: congestion controllers. They read facts and state two numbers, a window and a pacing rate.
 //! 6. [`queue`]: who may enter a port's buffer, and with which mark.
-//! 7. [`tcp`]: both ends of a connection.
-//! 8. [`transport`]: what a driver asks of TCP and of the other transports alike.
-//! 9. [`app`]: what the application on one host does next.
-//! 10. [`edge`]: what a router at the border of a site does.
+//! 7. [`routing`]: which of several equally short ways a packet takes.
+//! 8. [`tcp`]: both ends of a connection.
+//! 9. [`transport`]: what a driver asks of TCP and of the other transports alike.
+//! 10. [`app`]: what the application on one host does next.
+//! 11. [`edge`]: what a router at the border of a site does.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::float_arithmetic)]
@@ -33,6 +34,7 @@ pub mod nic;
 pub mod packet;
 pub mod queue;
 pub mod rng;
+pub mod routing;
 pub mod tcp;
 pub mod transport;
 pub mod units;

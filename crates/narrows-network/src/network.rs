@@ -30,8 +30,11 @@ use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use crate::trace::{Happened, Note, Trace};
 use narrows_core::queue::Feedback;
+use narrows_core::rng::Stream;
+use narrows_core::routing::{Context, Routing};
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
+use std::collections::BTreeSet;
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40. Memory that was never used is filled with the
 /// default, of which nothing is asked.
@@ -146,6 +149,17 @@ pub struct Carried<P> {
     pub packet: P,
 }
 
+/// How a packet that comes to a switch is told where to go.
+#[derive(Clone, Debug)]
+enum Ways {
+    /// There is one way to each host.
+    Only,
+    /// A flow keeps the one of several that its hash selects.
+    OfFlows(Paths),
+    /// A routing policy selects one for each packet. By switch.
+    OfPackets(Vec<Routing>),
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
@@ -160,8 +174,7 @@ pub struct Network<P> {
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
-    /// Where routes choose among equal ways.
-    paths: Option<Paths>,
+    ways: Ways,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
     /// Whether the links are too many for the nearest cache: what comes next is asked for.
@@ -213,7 +226,7 @@ impl<P: Payload> Network<P> {
         }
         let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
         let is_plain = !has_served && detours.is_empty() && ports.are_plain();
-        let paths = routes.needs_paths().then(Paths::new);
+        let ways = ways(graph, seed, &routes);
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),
@@ -221,7 +234,7 @@ impl<P: Payload> Network<P> {
             detours,
             exports: Vec::new(),
             routes,
-            paths,
+            ways,
             host_links,
             is_wide: graph.links.len() >= WIDE,
             has_served,
@@ -311,7 +324,8 @@ impl<P: Payload> Network<P> {
         link
     }
 
-    /// The links that a packet of a flow takes from one host to another, in order.
+    /// The links that a packet of a flow takes from one host to another, in order; where a routing policy selects ways, those
+    /// that it would take without.
     pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
         let mut link = self.host_link(from);
         let mut links = vec![link];
@@ -319,6 +333,20 @@ impl<P: Payload> Network<P> {
             link = self.routes.next_link(switch, to, || flow_hash);
             links.push(link);
         }
+        links
+    }
+
+    /// The links that packets of a flow take from one host to another, or may take where a routing policy selects ways.
+    pub fn possible_links(&self, from: u32, to: u32, flow_hash: u32) -> BTreeSet<u32> {
+        let Ways::OfPackets(_) = self.ways else { return self.path(from, to, flow_hash).into_iter().collect() };
+        let first = self.host_link(from);
+        let far_switch = |link| match self.ports.far_end(link) {
+            FarEnd::Switch(switch) => Some(switch),
+            FarEnd::Host(_) => None,
+        };
+        let mut links =
+            far_switch(first).map_or_else(BTreeSet::new, |switch| self.routes.all_links(switch, to, far_switch));
+        links.insert(first);
         links
     }
 
@@ -343,7 +371,7 @@ impl<P: Payload> Network<P> {
     /// for the driver to handle as other events.
     pub fn go_on(&mut self, now: Time, link: u32, packet: P) -> Option<Event<P>> {
         let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("it ends at a router") };
-        let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        let onward = self.way(now, switch, &packet);
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
         }
@@ -438,7 +466,7 @@ impl<P: Payload> Network<P> {
     }
 
     fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
-        let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        let onward = self.way(now, switch, &packet);
         if self.detour(onward) == BRIDGED {
             return;
         }
@@ -525,7 +553,7 @@ impl<P: Payload> Network<P> {
                 self.notify_from(now, switch, *self.ports.packet(&arrived));
                 continue;
             }
-            let onward = self.onward(link, switch, &arrived);
+            let onward = self.onward(now, link, switch, &arrived);
             let detour = if PLAIN { NONE } else { self.detour(onward) };
             if detour != NONE {
                 if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
@@ -546,12 +574,31 @@ impl<P: Payload> Network<P> {
 
     /// The link that a packet takes which has come over `link` to a switch.
     #[inline(always)]
-    fn onward(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
+    fn onward(&mut self, now: Time, link: u32, switch: u32, arrived: &Arrived) -> u32 {
         let packet = self.ports.packet(arrived);
         let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-        match &mut self.paths {
-            None => self.routes.only_link(switch, packet.destination()),
-            Some(paths) => paths.after(link, packet.flow_key(), ask),
+        match &mut self.ways {
+            Ways::Only => self.routes.only_link(switch, packet.destination()),
+            Ways::OfFlows(paths) => paths.after(link, packet.flow_key(), ask),
+            Ways::OfPackets(_) => {
+                let packet = *packet;
+                let onward = self.way(now, switch, &packet);
+                // Which port dropped it, if one does, its path does not tell.
+                self.note(now, onward, Happened::Offered(packet));
+                onward
+            }
+        }
+    }
+
+    /// The link that a packet takes which is at the switch with this index.
+    #[inline(never)]
+    fn way(&mut self, now: Time, switch: u32, packet: &P) -> u32 {
+        let destination = packet.destination();
+        match &mut self.ways {
+            Ways::OfPackets(policies) => self
+                .routes
+                .selected_link(switch, destination, || policies[switch as usize].select(now, packet.flow_key())),
+            _ => self.routes.next_link(switch, destination, || packet.flow_hash()),
         }
     }
 
@@ -684,6 +731,19 @@ fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
     let detour = |link: &Link| if link.bridge.is_some() { BRIDGED } else { beside[link.from as usize] };
     let detours: Vec<u32> = graph.links.iter().map(detour).collect();
     if detours.iter().all(|&detour| detour == NONE) { Vec::new() } else { detours }
+}
+
+/// How packets of a whole network are told where to go.
+fn ways(graph: &Graph, seed: u64, routes: &Routes) -> Ways {
+    let Some(config) = graph.routing.filter(|_| routes.needs_paths()) else {
+        return if routes.needs_paths() { Ways::OfFlows(Paths::new()) } else { Ways::Only };
+    };
+    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    let policy = |name: &str| {
+        let stream = Stream::named(seed, &format!("routing/{name}")).small();
+        Routing::new(&config, Context { stream })
+    };
+    Ways::OfPackets(switches.map(|node| policy(&node.name)).collect())
 }
 
 /// By link, the switch whose port it is; nothing where nothing has a congestion point.

@@ -2,13 +2,14 @@
 //!
 //! Every host hangs on one switch, so the table is kept by (switch, switch of the destination) and the last hop comes
 //! from the destination itself. Among several next links a packet takes the one that its flow's hash selects, mixed
-//! with a salt of the switch, so that a flow keeps its path and two switches in a row choose independently.
+//! with a salt of the switch, so that a flow keeps its path and two switches in a row choose independently; or the one
+//! that a number selects which a [routing policy](narrows_core::routing) says.
 //!
 //! Built once, from the graph; packets only read it.
 
 use narrows_core::rng::{Stream, mix};
 use narrows_plan::{Graph, NodeKind};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Why a graph is not a network: what is wrong with a link or a node of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -251,14 +252,47 @@ impl Routes {
     /// The same of any network. Its flow's hash is asked where there is a choice.
     #[inline(never)]
     pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
+        self.selected_link(switch, destination, || {
+            (mix(u64::from(flow_hash()) ^ self.salts[switch as usize]) >> 32) as u32
+        })
+    }
+
+    /// The same by another number than that of the flow's hash: all of its bits count alike.
+    #[inline(always)]
+    pub(crate) fn selected_link(&self, switch: u32, destination: u32, number: impl FnOnce() -> u32) -> u32 {
         let entry = self.entry(switch, destination);
+        match self.ways(&entry) {
+            [link] => *link,
+            ways => ways[((u64::from(number()) * ways.len() as u64) >> 32) as usize],
+        }
+    }
+
+    /// The links that a table entry stands for.
+    #[inline(always)]
+    fn ways<'a>(&'a self, entry: &'a u32) -> &'a [u32] {
         if entry & GROUP == 0 {
-            return entry;
+            return std::slice::from_ref(entry);
         }
         let group = entry & !GROUP;
         let (first, number) = (group >> NUMBER_BITS, (group & ((1 << NUMBER_BITS) - 1)) + 1);
-        let hash = mix(u64::from(flow_hash()) ^ self.salts[switch as usize]) >> 32;
-        self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize]
+        &self.members[first as usize..(first + number) as usize]
+    }
+
+    /// All links that a packet to a host may take which is at the switch with this index, on any of the equally short ways.
+    /// `far_switch` tells the switch at the end of a link, if that is one.
+    pub(crate) fn all_links(
+        &self,
+        switch: u32,
+        destination: u32,
+        far_switch: impl Fn(u32) -> Option<u32>,
+    ) -> BTreeSet<u32> {
+        let (mut found, mut open) = (BTreeSet::new(), vec![switch]);
+        while let Some(switch) = open.pop() {
+            let entry = self.entry(switch, destination);
+            let fresh = self.ways(&entry).iter().filter(|&&link| found.insert(link));
+            open.extend(fresh.filter_map(|&link| far_switch(link)));
+        }
+        found
     }
 }
 

@@ -14,6 +14,7 @@ use narrows_core::packet::Mtu;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::rng::Stream;
+pub use narrows_core::routing::RoutingConfig;
 use narrows_core::tcp::profile::Profile;
 pub use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -113,6 +114,9 @@ pub struct Graph {
     /// The largest IP packet, of all hosts and links; Ethernet's is left out of the plan's text.
     #[serde(default, skip_serializing_if = "Mtu::is_ethernet")]
     pub mtu: Mtu,
+    /// How switches choose among equally short ways; none is by the hash of a flow (ECMP), and is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<RoutingConfig>,
 }
 
 impl Graph {

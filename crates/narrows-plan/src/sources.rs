@@ -73,6 +73,7 @@ impl Plan {
                 None => format!("cc/{}", controller.name.replace('-', "_")),
             });
         }
+        found.extend(self.network.routing.iter().map(|routing| format!("routing/{}", routing.module())));
         for traffic in &self.traffic {
             if let Pattern::App(kind) = &traffic.pattern {
                 found.insert(format!("app/{}", kind.module()));

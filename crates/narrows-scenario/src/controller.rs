@@ -7,6 +7,7 @@ use narrows_core::cc::{EcnUse, Settings, Spec};
 use narrows_core::cc::{Kind, Parameter, Value};
 use narrows_core::component::{self, Counts};
 use narrows_core::queue::{AqmConfig, SchedulerConfig, aqm, scheduler};
+use narrows_core::routing;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
@@ -15,7 +16,7 @@ use crate::experiment::quantity::Fraction;
 use crate::experiment::selector::{Aqm, Controller, FILE, PARAMETERS, Scalar, Scheduler};
 use crate::files;
 use crate::units;
-use narrows_plan::{ControllerChoice, FunctionConfig, Program};
+use narrows_plan::{ControllerChoice, FunctionConfig, Program, RoutingConfig};
 
 /// The choice, with the defaults of the hosts' profile, and the spec's; `folder` is the experiment's.
 pub(crate) fn resolve(
@@ -156,6 +157,16 @@ pub(crate) fn link_function(
     let config = FunctionConfig::new(spec.name, &Settings::new(spec.parameters, &values));
     config.expect("it is in the registry").map(Some).map_err(|sentence| Problem::malformed(sentence).at(span))
 }
+
+/// What is written of a routing policy: [`ECMP`] is none.
+pub(crate) fn routing_policy(written: &Controller, span: &Range<usize>) -> Judged<Option<RoutingConfig>> {
+    let Some((spec, values)) = chosen("routing policy", routing::SPECS, ECMP, written, span)? else { return Ok(None) };
+    let config = RoutingConfig::new(spec.name, &Settings::new(spec.parameters, &values));
+    config.expect("it is in the registry").map(Some).map_err(|sentence| Problem::malformed(sentence).at(span))
+}
+
+/// In the place of a routing policy's name: a flow's hash selects its path.
+pub(crate) const ECMP: &str = "ecmp";
 
 /// In the place of most components' names: none.
 pub(crate) const NONE: &str = "none";

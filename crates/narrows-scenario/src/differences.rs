@@ -22,7 +22,8 @@ use crate::controller::{describe_value, described};
 use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
-    Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, Sampling, Scope, Traffic,
+    Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, RoutingConfig, Sampling,
+    Scope, Traffic,
 };
 
 /// One fact that is not the same in all plans.
@@ -207,12 +208,27 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
     facts
 }
 
+/// A routing policy and its parameters: `flowlet, gap 50us, entries 4096`.
+pub(crate) fn routing(policy: &RoutingConfig) -> String {
+    told(policy.spec(), &policy.values())
+}
+
+/// A component and a value for each of its parameters.
+fn told(spec: &component::Spec, values: &[component::Value]) -> String {
+    let values = spec.parameters.iter().zip(values);
+    let told = values.map(|(parameter, value)| format!(", {} {}", parameter.name, describe_value(parameter, *value)));
+    told.fold(spec.name.to_owned(), |told, value| told + &value)
+}
+
 /// The network's facts: of each role's links, `ROLE.SETTING`.
 pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
     let count = |kind: NodeKind| graph.nodes.iter().filter(|node| node.kind == kind).count();
     facts.insert("network.hosts".to_owned(), count(NodeKind::Host).to_string());
     facts.insert("network.switches".to_owned(), count(NodeKind::Switch).to_string());
     facts.insert("network.links".to_owned(), graph.links.len().to_string());
+    if let Some(policy) = &graph.routing {
+        facts.insert("routing".to_owned(), routing(policy));
+    }
     facts.insert("host.mtu".to_owned(), format!("{} B", graph.mtu.get()));
     // What is told below is left out here: the rest is who is wired to whom, and the order of things.
     let wiring: Vec<_> = graph.links.iter().map(|link| (&link.name, link.from, link.to)).collect();
@@ -265,15 +281,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
                 Limit::Bytes(bytes) => bytes.to_string(),
             })
         });
-        tell("scheduler", &|link| {
-            link.scheduler.as_ref().map(|scheduler| {
-                let spec = scheduler.spec();
-                let values = spec.parameters.iter().zip(scheduler.values());
-                let told = values
-                    .map(|(parameter, value)| format!(", {} {}", parameter.name, describe_value(parameter, value)));
-                told.fold(spec.name.to_owned(), |told, value| told + &value)
-            })
-        });
+        tell("scheduler", &|link| link.scheduler.as_ref().map(|scheduler| told(scheduler.spec(), &scheduler.values())));
         tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
         tell(&format!("limit{OF_THE_INPUT}"), &|link| {
             link.ingress.and_then(|memory| match memory.limit {

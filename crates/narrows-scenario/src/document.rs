@@ -31,10 +31,10 @@ pub(crate) struct Document<'i> {
 }
 
 /// Keys of the file that a path may begin with; any other beginning is looked up in the topology.
-const ROOTS: &[&str] = &["topology", "traffic", "event", "run", "sample", "cc", "ecn"];
+const ROOTS: &[&str] = &["topology", "traffic", "event", "run", "sample", "cc", "ecn", "routing"];
 
 /// Keys whose value is one component of several, by its name.
-const COMPONENTS: &[&str] = &["cc", "aqm", "scheduler"];
+const COMPONENTS: &[&str] = &["cc", "aqm", "scheduler", "routing"];
 
 fn key<'i>(text: &str, span: &Range<usize>) -> Spanned<Cow<'i, str>> {
     Spanned::new(span.clone(), Cow::Owned(text.to_owned()))
@@ -79,6 +79,12 @@ impl<'i> Document<'i> {
             Some(DeValue::Array(array)) => array.iter().cloned().collect(),
             _ => vec![],
         }
+    }
+
+    /// Takes the file's own keys with these names away. Returns how many bytes of text their values stand in.
+    pub(crate) fn take_away(&mut self, names: &[&str]) -> usize {
+        let DeValue::Table(root) = self.root.get_mut() else { return 0 };
+        names.iter().filter_map(|name| root.remove(*name)).map(|value| extent(&value).len()).sum()
     }
 
     /// Puts a value at a dotted path as `set` writes it: into the topology, or from one of the file's own keys.
@@ -126,8 +132,8 @@ impl<'i> Document<'i> {
         keys
     }
 
-    /// Whether the path goes into a controller, an AQM or a scheduler other than the one that stands there: then it does not apply.
-    /// Where none stands, a controller is another, and what a port has is made.
+    /// Whether the path goes into a controller, an AQM, a scheduler or a routing policy other than the one that stands there: then it does not apply.
+    /// Where none stands, a controller and a routing policy are another, and what a port has is made.
     pub(crate) fn is_of_another_component(&self, path: &Path) -> bool {
         let keys = self.keys_of(path);
         let is_place = |at: &usize| COMPONENTS.contains(&&*keys[*at]) && (*at == 0 || keys[at - 1] != "traffic");
@@ -143,7 +149,7 @@ impl<'i> Document<'i> {
             of = segment;
             match next {
                 Some(next) => place = next,
-                None => return keys[at] == "cc",
+                None => return matches!(&*keys[at], "cc" | "routing"),
             }
         }
         match place.get_ref() {
@@ -165,6 +171,16 @@ impl<'i> Document<'i> {
             }
         }
     }
+}
+
+/// From the first to the last byte of a value's parts.
+fn extent(value: &Value<'_>) -> Range<usize> {
+    let parts: Vec<Range<usize>> = match value.get_ref() {
+        DeValue::Table(table) => table.values().map(extent).collect(),
+        DeValue::Array(array) => array.iter().map(extent).collect(),
+        _ => vec![],
+    };
+    parts.into_iter().fold(value.span(), |all, part| all.start.min(part.start)..all.end.max(part.end))
 }
 
 /// The entries of a table, in the order of the text.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use narrows_core::queue::scheduler::Queues;
 use narrows_core::units::Span;
-use narrows_plan::{Link, Pattern, Plan, Traffic};
+use narrows_plan::{Graph, Link, Pattern, Plan, Traffic};
 
 /// Controllers that draw random numbers themselves.
 const DRAWING: &[&str] = &["bbr", "bbr-v3", "vivace"];
@@ -12,10 +12,13 @@ const DRAWING: &[&str] = &["bbr", "bbr-v3", "vivace"];
 /// Whether a plan may draw random numbers; `false` is certain.
 pub fn may_draw(plan: &Plan) -> bool {
     let links = &plan.network.links;
-    let ways: BTreeSet<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
-    // In a tree there is no choice among paths.
-    let is_tree = links.len() == ways.len() && ways.len() + 2 <= 2 * plan.network.nodes.len();
-    !is_tree || links.iter().any(link_draws) || plan.traffic.iter().any(traffic_draws)
+    !is_tree(&plan.network) || links.iter().any(link_draws) || plan.traffic.iter().any(traffic_draws)
+}
+
+/// Whether there is one path at most between any two nodes.
+pub(crate) fn is_tree(graph: &Graph) -> bool {
+    let ways: BTreeSet<(u32, u32)> = graph.links.iter().map(|link| (link.from, link.to)).collect();
+    graph.links.len() == ways.len() && ways.len() + 2 <= 2 * graph.nodes.len()
 }
 
 fn link_draws(link: &Link) -> bool {

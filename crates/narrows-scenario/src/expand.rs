@@ -28,7 +28,7 @@ use crate::traffic::opened::Opened;
 use crate::traffic::program::Programs;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
-use crate::{Charts, Limits, Overrides, charts, events, sampling, stack, topology};
+use crate::{Charts, Limits, Overrides, charts, controller, events, sampling, stack, topology};
 use narrows_plan::{Kind, Pairs, Pattern, Plan, Schedule};
 
 /// Most plans of one experiment: arms × combinations of the axes.
@@ -162,7 +162,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         return Err(Problem::too_many("schemes times combinations of the sweep", count, MAX_PLANS).at(&span));
     }
 
-    let read = count * source.text.len() as u64;
+    // What plans differ in is not read again for each.
+    let left_out = base.take_away(&["arm", "sweep", "report"]);
+    let read = count * (source.text.len() - left_out) as u64;
     if read > MAX_TEXT {
         let span = axes.first().map_or(0..0, |(axis, _)| axis.paths[0].span.clone());
         return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
@@ -533,6 +535,9 @@ fn plan(
 ) -> Judged<(Plan, Summary)> {
     let schedule = schedule(file)?;
     let (mut network, named) = topology::resolve(&file.topology)?;
+    if let Some(routing) = &file.routing {
+        network.routing = controller::routing_policy(&routing.value.0, &routing.span)?;
+    }
     events::place(&file.event, &mut network, &named)?;
     let mut sampling = sampling::of(&file.sample, &mut network, &named, &schedule)?;
     let host = file.topology.network().host();

@@ -21,7 +21,7 @@ use located::Located;
 use network::Sets;
 use quantity::{Quantity, inline_schema};
 use report::Report;
-use selector::{Anything, Controller, Scalar, Selector};
+use selector::{Anything, Controller, Routing, Scalar, Selector};
 use traffic::Traffic;
 
 use crate::topology::Topology;
@@ -36,6 +36,8 @@ pub struct File {
     pub title: Option<String>,
     /// The network.
     pub topology: Located<Topology>,
+    /// How switches choose among equally short paths; default: `"ecmp"`.
+    pub routing: Option<Located<Routing>>,
     /// What is sent.
     #[serde(default)]
     pub traffic: Vec<Located<Traffic>>,

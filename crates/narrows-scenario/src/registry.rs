@@ -6,6 +6,7 @@ use narrows_core::component::{Kind, Parameter, Spec};
 use narrows_core::edge;
 use narrows_core::link::{LOSSES, REORDERINGS};
 use narrows_core::queue::{aqm, congestion_point, scheduler};
+use narrows_core::routing;
 use narrows_core::transport;
 use serde_json::{Value as Json, json};
 
@@ -16,7 +17,7 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `scheduler`, `congestion-point`, `edge`, `transport`, `program`, `loss`, `reordering`, `topology`, `size-distribution`,
+    /// `controller`, `aqm`, `scheduler`, `congestion-point`, `edge`, `transport`, `program`, `loss`, `reordering`, `routing`, `topology`, `size-distribution`,
     /// `profile`.
     pub kind: &'static str,
     /// As experiments write it.
@@ -70,6 +71,7 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("program", generate::SPECS))
         .chain(parts("loss", LOSSES))
         .chain(parts("reordering", REORDERINGS))
+        .chain(parts("routing", routing::SPECS))
         .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))
         .chain(PROFILES.iter().copied().map(plain("profile")))

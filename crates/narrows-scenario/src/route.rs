@@ -77,9 +77,21 @@ impl<'a> Routes<'a> {
     }
 
     /// The switch that a host hangs on, counted from the first switch, and the links to and from it.
-    fn home(&self, host: u32) -> (u32, u32, u32) {
+    pub(crate) fn home(&self, host: u32) -> (u32, u32, u32) {
         let (up, down) = self.access[host as usize];
         (self.graph.links[up as usize].to - self.hosts, up, down)
+    }
+
+    /// Of each other switch with a way to this one, all links that lead nearer, and where; the nearest switches first.
+    pub(crate) fn nearer(&self, target: u32) -> Vec<(u32, Vec<(u32, u32)>)> {
+        let mut search = self.search();
+        self.aim(target, &mut search);
+        let Search { distance, order, .. } = search;
+        let of_switch = |switch: u32| {
+            let nearer = |to: u32| distance[to as usize] < distance[switch as usize];
+            self.out[switch as usize].iter().copied().filter(|(_, to)| nearer(*to)).collect()
+        };
+        order.iter().skip(1).map(|&switch| (switch, of_switch(switch))).collect()
     }
 
     fn search(&self) -> Search {
@@ -133,6 +145,17 @@ impl<'a> Routes<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Two hosts without a path between them, if there are such; every link is there in both directions.
+    pub fn unconnected(&self) -> Option<NoPath> {
+        if self.hosts == 0 {
+            return None;
+        }
+        let mut search = self.search();
+        self.aim(self.home(0).0, &mut search);
+        let apart = (1..self.hosts).find(|host| search.distance[self.home(*host).0 as usize] == u32::MAX)?;
+        Some(NoPath { from: apart, to: 0 })
     }
 
     /// For every link between switches, the links that a packet from any host to any other may take after it, ascending.

@@ -16,11 +16,13 @@ mod links;
 mod long;
 mod memory;
 mod network;
+mod paths;
 mod settling;
 
 pub use long::LongFlow;
 use memory::Held;
 pub use network::NetworkSummary;
+pub use paths::{Buffer, PathKind, Paths};
 pub use settling::Settling;
 
 /// One acknowledgement for so many packets of data where the receiver merges bursts: measured 2 (all paced) to 10.

@@ -16,6 +16,7 @@ mod links;
 mod named_axes;
 mod ports;
 mod programs;
+mod routing;
 mod settling;
 mod sources;
 

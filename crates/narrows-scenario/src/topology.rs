@@ -526,7 +526,7 @@ struct Builder {
 
 impl Builder {
     fn new(stack: Stack) -> Builder {
-        Builder { graph: Graph { nodes: vec![], links: vec![], mtu: stack.mtu }, stack }
+        Builder { graph: Graph { mtu: stack.mtu, ..Graph::default() }, stack }
     }
 
     fn node(&mut self, name: String, kind: NodeKind, site: u16, rack: u16, pool: Option<PoolConfig>) -> u32 {

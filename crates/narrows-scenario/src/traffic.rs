@@ -17,7 +17,7 @@ use crate::experiment::quantity::{Fraction, Quantity};
 use crate::experiment::selector::Controller;
 use crate::experiment::traffic::{Arrivals, Connections as Written, Poisson, Sizes, Traffic as WrittenTraffic};
 use crate::files;
-use crate::route::{NoPath, Routes};
+use crate::route::Routes;
 use crate::select;
 use crate::stack;
 use crate::topology::Named;
@@ -94,21 +94,6 @@ pub(crate) struct Scene<'a> {
 impl Scene<'_> {
     pub(crate) fn name(&self, node: u32) -> &str {
         &self.graph.nodes[node as usize].name
-    }
-
-    /// Refuses pairs without a path, at this place.
-    pub(crate) fn reachable(&self, pairs: impl Iterator<Item = (u32, u32)>, span: &Range<usize>) -> Judged<()> {
-        let pairs: Vec<(u32, u32)> = pairs.collect();
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        self.routes.crossing(&Pairs::Listed(pairs)).map(|_| ()).map_err(|no| self.unreachable(no, span))
-    }
-
-    /// A path that does not exist, said of this place.
-    pub(crate) fn unreachable(&self, no: NoPath, span: &Range<usize>) -> Box<crate::error::Fault> {
-        let sentence = format!("no path leads from `{}` to `{}`", self.name(no.from), self.name(no.to));
-        Problem::new(sentence, "add a link between their switches").at(span)
     }
 }
 
@@ -320,7 +305,7 @@ fn open(
     let request = written.request.as_ref().map(positive("a request")).transpose()?;
     let exact = written.exact.as_ref().is_some_and(|exact| exact.value);
     let weighted: Vec<(&Pairs, f64)> = groups.iter().map(|group| (&group.pairs, group.weight)).collect();
-    let shares = scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
+    let shares = scene.routes.carried(&weighted).expect("hosts of a topology have paths");
     let (total, intervals): (f64, Vec<Span>) = match (&poisson.load, &poisson.rate) {
         (Some(load), None) => {
             let Some(of) = &poisson.of else {

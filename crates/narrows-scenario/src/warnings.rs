@@ -10,6 +10,7 @@ use narrows_core::queue::{Limit, SchedulerConfig};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
+use crate::draws::is_tree;
 use crate::offered;
 use crate::outages;
 use crate::route::Routes;
@@ -44,6 +45,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(unsampled(plan));
         said.extend(outages::doubts(plan));
         said.extend(unsettled(plan, &routes));
+        said.extend(unrouted(plan));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
             if place == found.len() {
@@ -70,6 +72,15 @@ fn marks(link: &Link) -> bool {
 /// Whether a port has a queue for each flow.
 fn by_flow(link: &Link) -> bool {
     link.scheduler.as_ref().is_some_and(|scheduler| scheduler.queues() == Queues::Flows)
+}
+
+/// A routing policy that has nothing to choose from.
+fn unrouted(plan: &Plan) -> Option<Said> {
+    let routing = plan.network.routing.filter(|_| is_tree(&plan.network))?;
+    Some((
+        format!("`routing = \"{}\"` changes nothing: there is one path between any two hosts", routing.spec().name),
+        "take `routing` away, or choose a topology with several equally short paths, such as `leaf-spine`".to_owned(),
+    ))
 }
 
 /// What flow control does not keep from being lost.

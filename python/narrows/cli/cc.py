@@ -146,6 +146,7 @@ _PLACES = {
     "edge": "bridge = {{ {} = {{}} }}",
     "loss": "loss = {{ {} = {{ … }} }}",
     "reordering": "reorder = {{ {} = {{ … }} }}",
+    "routing": "routing = {{ {} = {{ … }} }}",
     "program": "program = {{ generate = {{ {} = {{ … }} }} }}",
     "topology": "[topology.{}]",
     "transport": "transport = {{ {} = {{ … }} }}",

@@ -13,7 +13,7 @@ from narrows.experiment.drawing import drawing
 from narrows.experiment.paths import paths_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from narrows.experiment import Experiment, Plan
     from narrows.experiment.paths import Buffer, PathKind, Paths
@@ -31,7 +31,7 @@ def print_drawing(experiment: Experiment) -> None:
     if len(networks) > 1:
         OUT.print(f"[dim]the network of {escape(plan.case)}; the plans have {len(networks)} different ones[/]")
     OUT.print("\n".join(drawing(plan.body["network"])), markup=False, soft_wrap=True)
-    paths = paths_of(plan.body["network"])
+    paths = paths_of(plan.summary)
     OUT.print()
     OUT.print(_paths(paths, plan.body["network"].get("mtu", 1500)))
     if paths.left_out:
@@ -44,7 +44,7 @@ def print_lines(experiment: Experiment) -> None:
     """A line for each network: its plans, drawing, paths and buffers."""
     for plans in _networks(experiment)[:MAX_NETWORKS]:
         body = plans[0].body["network"]
-        paths = paths_of(body)
+        paths = paths_of(plans[0].summary)
         line(
             event="network",
             plans=[plan.hash for plan in plans],
@@ -56,13 +56,14 @@ def print_lines(experiment: Experiment) -> None:
 
 
 def _networks(experiment: Experiment) -> list[list[Plan]]:
-    """Plans whose networks have the same nodes, links, buffers and random losses, together; AQMs do not count."""
+    """Plans with the same nodes, links, routing, buffers and random losses, together; AQMs do not count."""
     found: dict[str, list[Plan]] = {}
     for plan in experiment.plans:
         told = plan.summary["network"]
         links = [[own[key] for key in ("role", "links", "rate", "delay", "buffer")] for own in told["links"]]
         lost = {(link["role"], link["loss"], repr(link.get("functions"))) for link in plan.body["network"]["links"]}
-        found.setdefault(repr((told["nodes"], told["base_rtts"], told["mtu"], links, sorted(lost))), []).append(plan)
+        of_all = [told[key] for key in ("nodes", "base_rtts", "mtu", "routing")]
+        found.setdefault(repr((of_all, links, sorted(lost))), []).append(plan)
     return list(found.values())
 
 
@@ -72,16 +73,18 @@ def _path(path: PathKind) -> Mapping[str, Any]:
         "from": path.example[0],
         "to": path.example[1],
         "links": path.links,
-        "base_rtt_ns": path.rtt_ps / 1000,
+        "base_rtt_ns": path.rtt_ps[0] / 1000,
+        "largest_base_rtt_ns": path.rtt_ps[1] / 1000,
         "bottleneck_bps": path.rate_bps,
-        "bdp_bytes": path.bdp_bytes,
+        "bdp_bytes": path.bdp_bytes[0],
+        "largest_bdp_bytes": path.bdp_bytes[1],
         "loss": path.loss,
     }
 
 
 def _buffer(buffer: Buffer, paths: Sequence[PathKind]) -> Mapping[str, Any]:
     shares = [
-        {"hosts": path.hosts, "base_rtt_ns": path.rtt_ps / 1000, "bdps": buffer.share_of(path)}
+        {"hosts": path.hosts, "base_rtt_ns": path.rtt_ps[0] / 1000, "bdps": max(buffer.shares_of(path), default=None)}
         for path in paths
         if (buffer.role, buffer.rate_bps) in path.ports
     ]
@@ -105,10 +108,10 @@ def _paths(paths: Paths, mtu: int) -> Table:
             path.hosts,
             escape(" → ".join(path.example)),
             str(path.links),
-            wording.delay(path.rtt_ps / 1e12),
+            _range(wording.delay(rtt / 1e12) for rtt in path.rtt_ps),
             wording.rate(path.rate_bps),
-            wording.size(path.bdp_bytes),
-            wording.number(path.bdp_bytes / mtu),
+            _range(wording.size(size) for size in path.bdp_bytes),
+            _range(wording.number(size / mtu) for size in path.bdp_bytes),
             *([f"{wording.number(100 * path.loss)} %"] if loses else []),
         )
     return table
@@ -129,13 +132,15 @@ def _shares(buffer: Buffer, paths: Paths) -> str:
     """`30 in a rack, 10 to 15 in different racks`: of the paths that cross such ports."""
     found: dict[str, list[float]] = {}
     for path in paths.kinds:
-        if (share := buffer.share_of(path)) is not None:
-            found.setdefault(path.hosts, []).append(share)
-    told = []
-    for hosts, shares in found.items():
-        ends = dict.fromkeys(wording.number(share) for share in (min(shares), max(shares)))
-        told.append(f"{' to '.join(ends)} {hosts}")
-    return ", ".join(told) or "–"
+        if shares := buffer.shares_of(path):
+            found.setdefault(path.hosts, []).extend(shares)
+    ends = {hosts: _range(wording.number(share) for share in (min(own), max(own))) for hosts, own in found.items()}
+    return ", ".join(f"{text} {hosts}" for hosts, text in ends.items()) or "–"
+
+
+def _range(ends: Iterable[str]) -> str:
+    """`10 ms`, or `10 ms to 12 ms`."""
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _table(*headings: str) -> Table:

@@ -47,6 +47,7 @@ def network(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
         ("nodes", _each(own, lambda it: it["nodes"])),
         ("base RTT", _each(own, base_rtt)),
         ("hosts", _each(own, hosts)),
+        ("routing", _each(own, routing) if any(it["routing"] for it in own) else ""),
         *((LINKS[role], _each(own, lambda it, role=role: _links_of(it, role))) for role in roles),  # type: ignore[misc]
     ]
     return tuple((name, text) for name, text in told if text)
@@ -65,6 +66,11 @@ def hosts(network: Mapping[str, Any]) -> str:
     """`TCP of linux-6, MTU 1500 B`."""
     tcp = f"TCP of {' and '.join(network['profiles'])}, " if network["profiles"] else ""
     return f"{tcp}MTU {network['mtu']} B"
+
+
+def routing(network: Mapping[str, Any]) -> str:
+    """`flowlet, gap 50us, entries 4096`."""
+    return network["routing"] or "ecmp"
 
 
 def _links_of(network: Mapping[str, Any], role: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Sequence
+from typing import SupportsIndex
 
 from narrows import native
 from narrows.errors import bad_input
@@ -25,7 +27,7 @@ def chosen_seeds(seeds: Seeds) -> tuple[int, ...]:
     numbers: Sequence[object]
     if isinstance(seeds, str):
         numbers = native.seeds(seeds) or ()
-    elif isinstance(seeds, int):
+    elif isinstance(seeds, int) or _whole(seeds) is not None:
         numbers = [seeds]
     elif isinstance(seeds, (bytes, bytearray, memoryview)):  # would be their characters' numbers
         raise bad_input(f"seeds cannot be {seeds!r}", help_text)
@@ -34,10 +36,20 @@ def chosen_seeds(seeds: Seeds) -> tuple[int, ...]:
             numbers = list(itertools.islice(seeds, MAX_SEEDS + 1))
         except TypeError:
             raise bad_input(f"seeds cannot be {seeds!r}", help_text) from None
-    found = tuple(it for it in numbers if isinstance(it, int) and not isinstance(it, bool) and 0 <= it <= _MAX_SEED)
+    found = tuple(it for it in map(_whole, numbers) if it is not None and 0 <= it <= _MAX_SEED)
     if len(found) != len(numbers) or not 0 < len(set(found)) == len(found) <= MAX_SEEDS:
         raise bad_input(f"{seeds if isinstance(seeds, str) else repr(seeds)} names no seeds", help_text)
     return found
+
+
+def _whole(value: object) -> int | None:
+    """A whole number of any type, such as NumPy's; not a truth value."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several
+        return None
 
 
 def seeds_text(seeds: Sequence[int]) -> str:

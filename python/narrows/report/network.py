@@ -64,6 +64,8 @@ def table(results: Results) -> Network | None:
     def told(of: Callable[[Mapping[str, Any]], str]) -> Told:
         return _told({case: of(network) for case, network in own.items()}, members)
 
+    # ECMP, as most networks have it, is not told.
+    is_routed = any(network["routing"] for network in own.values())
     roles = [role for role in outline.LINKS if any(_of(network, role) for network in own.values())]
     columns = [key for key in _COLUMNS if any(links[key] for network in own.values() for links in network["links"])]
     return Network(
@@ -71,6 +73,7 @@ def table(results: Results) -> Network | None:
             ("nodes", told(lambda network: network["nodes"])),
             ("base RTT", told(outline.base_rtt)),
             ("hosts", told(outline.hosts)),
+            *([("routing", told(outline.routing))] if is_routed else []),
         ),
         columns=tuple(_COLUMNS[key] for key in columns),
         links=tuple(

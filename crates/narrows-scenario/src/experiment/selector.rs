@@ -8,6 +8,7 @@ use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::edge;
 use narrows_core::link;
 use narrows_core::queue::{aqm, congestion_point, scheduler};
+use narrows_core::routing;
 use narrows_core::transport;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -246,6 +247,8 @@ chosen! {
     EdgePair "an edge function" "none" = "Nothing." edge::SPECS;
     /// What delays some packets on a wire, so that others overtake them.
     Reordering "a reordering" "none" = "Packets keep their order." link::REORDERINGS;
+    /// How switches choose among equally short paths: its name, or a table from its name to parameters.
+    Routing "a routing policy" "ecmp" = "Each flow keeps the path that its hash selects." routing::SPECS;
     /// What writes a program: its name, or a table from its name to parameters.
     Program "a program" generate::SPECS;
 }

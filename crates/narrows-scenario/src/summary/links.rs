@@ -13,6 +13,16 @@ pub(super) fn functions(graph: &Graph) -> Vec<String> {
     grouped(functions)
 }
 
+/// Share of data packets that a link loses at random, in the long run, before events.
+pub(super) fn mean_loss(link: &Link) -> f64 {
+    let kept = link.all_functions().into_iter().fold(1.0, |kept, function| match function {
+        FunctionConfig::Bernoulli(config) => kept * (1.0 - real(config.loss.into())),
+        FunctionConfig::GilbertElliott(config) => kept * (1.0 - real(config.mean_loss())),
+        FunctionConfig::Reorder(_) => kept,
+    });
+    1.0 - kept
+}
+
 /// Changes of links, in the order of time.
 pub(super) fn events(graph: &Graph) -> Vec<String> {
     let mut events: Vec<_> = graph.links.iter().flat_map(|link| link.events.iter().map(move |it| (it, link))).collect();

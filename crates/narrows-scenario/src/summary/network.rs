@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::tcp::profile::Profile;
-use narrows_core::units::{Bytes, Span};
-use narrows_plan::{Graph, Link, Node, NodeKind, Plan, Role};
+use narrows_core::units::Bytes;
+use narrows_plan::{Graph, Node, NodeKind, Plan, Role};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::paths::Paths;
 use crate::differences;
-use crate::route::Routes;
 
-/// Kinds of hosts of a site, or hosts where all are of one kind, among which base RTTs are looked at.
-const MAX_LOOKED_AT: usize = 16;
 /// Settings by which hosts may differ from a profile that still names them.
 const MAX_OVERRIDES: usize = 6;
 
@@ -23,8 +21,12 @@ pub struct NetworkSummary {
     pub nodes: String,
     /// RTT of hosts when nothing queues, by how far they are apart.
     pub base_rtts: Vec<BaseRtt>,
+    /// Its paths, and what its ports hold.
+    pub paths: Paths,
     /// The largest IP packet.
     pub mtu: Bytes,
+    /// How switches choose among equally short paths, and its parameters; empty for ECMP.
+    pub routing: String,
     /// The profile of the hosts' TCP: its name and what differs from it, for each traffic that has another than the first.
     pub profiles: Vec<String>,
     /// Its links, by role.
@@ -36,9 +38,9 @@ pub struct NetworkSummary {
 pub struct BaseRtt {
     /// How far they are apart.
     pub hosts: &'static str,
-    /// Of the nearest, nanoseconds.
+    /// Of the nearest, over the quickest of equally short paths, nanoseconds.
     pub least_ns: u64,
-    /// Of the farthest, nanoseconds.
+    /// Of the farthest, over the slowest, nanoseconds.
     pub largest_ns: u64,
 }
 
@@ -87,10 +89,13 @@ impl NetworkSummary {
                 profiles.push(told);
             }
         }
+        let paths = Paths::of(graph);
         NetworkSummary {
             nodes: nodes(graph),
-            base_rtts: base_rtts(graph),
+            base_rtts: base_rtts(&paths),
+            paths,
             mtu: Bytes::new(graph.mtu.get().into()),
+            routing: graph.routing.as_ref().map(differences::routing).unwrap_or_default(),
             profiles,
             links: links.collect(),
         }
@@ -182,55 +187,19 @@ fn different<'a>(nodes: impl Iterator<Item = &'a Node>, of: impl Fn(&Node) -> (u
     nodes.map(of).collect::<BTreeSet<_>>().len()
 }
 
-/// Among the first two hosts of each kind, which are at one switch over links of one delay: of every site the nearest and the
-/// farthest kinds.
-fn base_rtts(graph: &Graph) -> Vec<BaseRtt> {
-    let own: BTreeMap<u32, &Link> = (graph.links.iter().rev())
-        .filter(|link| graph.nodes[link.from as usize].kind == NodeKind::Host)
-        .map(|link| (link.from, link))
-        .collect();
-    /// Delay, switch and rack.
-    type HostKind = (Span, u32, u16);
-    let mut racks = BTreeSet::new();
-    let mut kinds: BTreeMap<u16, BTreeMap<HostKind, Vec<u32>>> = BTreeMap::new();
-    for (place, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host) {
-        let Some(link) = own.get(&place) else { continue };
-        racks.insert((node.site, node.rack));
-        let of_site = kinds.entry(node.site).or_default();
-        of_site.entry((link.delay, link.to, node.rack)).or_default().push(place);
-    }
-    let mut hosts = vec![];
-    for of_site in kinds.values() {
-        let most = if kinds.len() == 1 && of_site.len() == 1 { MAX_LOOKED_AT } else { 2 };
-        let (nearest, all) = (MAX_LOOKED_AT / 2, of_site.len());
-        for (place, own) in of_site.values().enumerate() {
-            if place < nearest || place + nearest >= all {
-                hosts.extend(own.iter().take(most).copied());
+/// Of all paths of hosts that are equally far apart.
+fn base_rtts(paths: &Paths) -> Vec<BaseRtt> {
+    let mut told: Vec<BaseRtt> = vec![];
+    for kind in &paths.kinds {
+        let [least_ns, largest_ns] = kind.base_rtt_ps.map(|rtt| rtt / 1_000);
+        match told.last_mut().filter(|last| last.hosts == kind.hosts) {
+            Some(last) => {
+                (last.least_ns, last.largest_ns) = (last.least_ns.min(least_ns), last.largest_ns.max(largest_ns));
             }
+            None => told.push(BaseRtt { hosts: kind.hosts, least_ns, largest_ns }),
         }
     }
-    let mut pairs = vec![];
-    for (place, one) in hosts.iter().enumerate() {
-        pairs.extend(hosts[place + 1..].iter().map(|other| (*one, *other)));
-    }
-    let Ok(rtts) = Routes::new(graph).base_rtts(&pairs) else { return vec![] };
-    let mut found: BTreeMap<usize, (Span, Span)> = BTreeMap::new();
-    for (pair, rtt) in pairs.into_iter().zip(rtts) {
-        let (one, other) = (&graph.nodes[pair.0 as usize], &graph.nodes[pair.1 as usize]);
-        let apart = if one.site == other.site { usize::from(one.rack != other.rack) } else { 2 };
-        let (least, largest) = found.entry(apart).or_insert((rtt, rtt));
-        (*least, *largest) = ((*least).min(rtt), (*largest).max(rtt));
-    }
-    let several = racks.len() > 1;
-    let words = [if several { "in a rack" } else { "any two" }, "in different racks", "in different datacenters"];
-    found
-        .into_iter()
-        .map(|(apart, (least, largest))| BaseRtt {
-            hosts: words[apart],
-            least_ns: least.as_ns(),
-            largest_ns: largest.as_ns(),
-        })
-        .collect()
+    told
 }
 
 /// The named profile that says most of it, and in what it differs.

@@ -182,7 +182,7 @@ mod tests {
         let (edges, cores) = (ports * half, half * half);
         let kinds = [(edges, NodeKind::Host), (2 * edges + cores, NodeKind::Switch)];
         let nodes = kinds.into_iter().flat_map(|(count, kind)| (0..count).map(move |_| Node::new("", kind))).collect();
-        let mut graph = Graph { nodes, links: vec![], mtu: Mtu::default() };
+        let mut graph = Graph { nodes, ..Graph::default() };
         let mut join = |one: u32, other: u32| {
             for ends in [(one, other), (other, one)] {
                 let mut link = Link::new("", ends, Role::Fabric, Rate::from_gbps(10), Span::from_us(1));

@@ -15,6 +15,7 @@ use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{LinkClass, Pool};
+use crate::route::{NoPath, Routes};
 use narrows_plan::{Graph, Role};
 
 /// Longest name of a node.
@@ -171,7 +172,7 @@ impl Network for Written {
                     return Err(Problem::too_many("hosts", value, MAX_HOSTS.into()).at(&group.span));
                 }
                 builder.host(name, switch.site, switch.rack);
-                homes.push((home, spec.clone()));
+                homes.push((home, spec.clone(), &group.span));
             }
         }
         if let (true, Some(last)) = (2 * (homes.len() + self.links.len()) as u64 > MAX_LINKS, self.links.last()) {
@@ -184,7 +185,7 @@ impl Network for Written {
             let pool = fabric_at(switches.len())?.pool;
             switches.push(builder.switch(switch.name.value.clone(), switch.site, switch.rack, pool));
         }
-        for (host, (home, spec)) in homes.iter().enumerate() {
+        for (host, (home, spec, _)) in homes.iter().enumerate() {
             let host = u32::try_from(host).expect("hosts are bounded");
             builder.attach(host, switches[*home], spec);
         }
@@ -237,6 +238,12 @@ impl Network for Written {
                     return Err(duplicate(made.name.clone()).at(&link.span));
                 }
             }
+        }
+        if let Some(NoPath { from, to }) = Routes::new(&builder.graph).unconnected() {
+            let [from, to] = [from, to].map(|host| host as usize);
+            let names = [from, to].map(|host| &builder.graph.nodes[host].name);
+            let sentence = format!("no path leads from `{}` to `{}`", names[0], names[1]);
+            return Err(Problem::new(sentence, "add a link between their switches").at(homes[from].2));
         }
         Ok(builder.graph)
     }

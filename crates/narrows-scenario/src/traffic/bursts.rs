@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use narrows_core::units::Span;
 use narrows_plan::arrivals::{per_second, thinned};
-use narrows_plan::{OnOff as Planned, Open, Pairs};
+use narrows_plan::{OnOff as Planned, Open};
 
 use super::{Group, MAX_FLOWS, Scene, few_enough, positive, sizes};
 use crate::error::{Judged, Problem};
@@ -91,8 +91,6 @@ fn processes(
     few_enough("flows", senders.iter().map(|sender| per_second(of(sender).0)).sum(), MAX_FLOWS, at, scene)?;
     let sizes = sizes(written, written, scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?;
-    let weighted: Vec<(&Pairs, f64)> = senders.iter().map(|sender| (&sender.pairs, sender.weight)).collect();
-    scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
     let open = |sender: &Group| {
         let (mean_interarrival, sigma, on_off) = of(sender);
         let (sizes, pairs) = (sizes.clone(), sender.pairs.clone());

@@ -78,7 +78,6 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
             let answers = (servers.len() * clients.len()) as f64;
             few_enough("flows", per_second(mean) * answers, MAX_FLOWS, &arrivals.span, scene)?;
         }
-        scene.reachable(servers.iter().map(|server| (*server, *client)), &written.span)?;
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
         let name = if clients.len() > 1 { format!("{name}/{}", scene.name(*client)) } else { name.to_owned() };
         let client = *client;

@@ -20,22 +20,11 @@ const COUNT: &str = "the first line states how many flows follow, at most 100000
 
 pub(super) fn resolve(flows: &Located<Flows>, scene: &Scene<'_>) -> Judged<Vec<FlowStart>> {
     let mut list = match &flows.value {
-        Flows::List(list) => {
-            let resolved = list.iter().map(|flow| one(flow, scene)).collect::<Judged<Vec<_>>>()?;
-            let pair = |flow: &FlowStart| (flow.source, flow.destination);
-            // All at once, for each question goes over the whole network; one by one to find whose place to tell.
-            if scene.reachable(resolved.iter().map(pair), &flows.span).is_err() {
-                let mut one_by_one = resolved.iter().zip(list);
-                one_by_one.try_for_each(|(flow, at)| scene.reachable(std::iter::once(pair(flow)), &at.span))?;
-            }
-            resolved
-        }
+        Flows::List(list) => list.iter().map(|flow| one(flow, scene)).collect::<Judged<Vec<_>>>()?,
         Flows::File(path) => {
             let hosts = scene.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
             let text = files::beside(scene.folder, path)?;
-            let list = parse(&path.value, &text, hosts).map_err(|problem| problem.at(&path.span))?;
-            scene.reachable(list.iter().map(|flow| (flow.source, flow.destination)), &path.span)?;
-            list
+            parse(&path.value, &text, hosts).map_err(|problem| problem.at(&path.span))?
         }
     };
     list.sort_by_key(|flow| flow.at);

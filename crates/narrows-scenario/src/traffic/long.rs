@@ -61,7 +61,6 @@ pub(super) fn resolve(
         }
         list.push(FlowStart { at, spread, source, destination, size, stop, request });
     }
-    scene.reachable(list.iter().map(|flow| (flow.source, flow.destination)), &long.span)?;
     list.sort_by_key(|flow| flow.at);
     Ok(list)
 }

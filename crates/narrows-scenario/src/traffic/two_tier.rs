@@ -63,12 +63,10 @@ pub(super) fn resolve(name: &str, written: &Located<TwoTier>, scene: &Scene<'_>)
         written.as_ref().map(positive(what)).transpose().map(|size| size.unwrap_or(MESSAGE))
     };
     let (request, response) = (size(&written.request, "a request")?, size(&written.response, "an answer")?);
-    let all: Vec<u32> = racks.iter().flatten().copied().collect();
     let start = start(written.start.as_ref(), scene)?;
     let kind = Kind::TwoTier(Planned { racks, request, response, mean_interarrival, start });
     #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
     let flows = kind.rounds().pairs().len() as f64;
     few_enough("flows", per_second(mean_interarrival) * flows, MAX_FLOWS, &written.arrivals.span, scene)?;
-    scene.reachable(all.iter().skip(1).flat_map(|&host| [(host, all[0]), (all[0], host)]), &written.span)?;
     Ok(vec![(name.to_owned(), kind)])
 }

@@ -206,7 +206,7 @@ impl Simulation<'_> {
         merge(plan, &names, &partition, vec![self.notes()])
     }
 
-    /// By tag, the links that packets of the flows that were opened here take, both ways; nothing where no link changes.
+    /// By tag, the links that packets of the flows that were opened here take or may take, both ways; nothing where no link changes.
     fn paths(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut paths = BTreeMap::new();
         if self.plan.network.links.iter().all(|link| link.events.is_empty()) {
@@ -216,9 +216,9 @@ impl Simulation<'_> {
             let Some(connection) = flow.connection.filter(|&connection| self.owns(opener(connection))) else {
                 continue;
             };
-            let way = |from, to| self.network.path(from, to, flow_hash(connection, to));
-            let there = way(flow.source, flow.destination);
-            let links = there.into_iter().chain(way(flow.destination, flow.source)).collect();
+            let ways = |from, to| self.network.possible_links(from, to, flow_hash(connection, to));
+            let there = ways(flow.source, flow.destination);
+            let links = there.into_iter().chain(ways(flow.destination, flow.source)).collect();
             paths.insert(self.names.tag(flow.name).0, links);
         }
         paths

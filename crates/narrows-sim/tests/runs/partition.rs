@@ -15,6 +15,7 @@ use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::scheduler::{drr, fq_codel};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::rng::Stream;
+use narrows_core::routing::{flowlet, spray};
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::transport::datagram::{self, SendRate};
@@ -134,7 +135,14 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
             }
         }
     }
-    (Graph { nodes, links, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") }, count)
+    // Where links are doubled there is a choice.
+    let spray = RoutingConfig::Spray(spray::Config {});
+    let flowlet = RoutingConfig::Flowlet(flowlet::Config { gap: Span::from_us(20), entries: 4 });
+    let routing = dice.one_of(&[None, None, Some(spray), Some(flowlet)]);
+    (
+        Graph { nodes, links, routing, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") },
+        count,
+    )
 }
 
 /// What goes on inside of a part, as nothing is cut at it: edge pairs between switches of a site, and switches whose ports pause

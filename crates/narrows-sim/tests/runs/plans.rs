@@ -1,7 +1,6 @@
 //! Small plans, built by hand.
 
 use narrows_core::cc::{Value, spec};
-use narrows_core::packet::Mtu;
 use narrows_core::queue::Limit;
 use narrows_core::queue::aqm::threshold::Config;
 use narrows_core::tcp::profile::Profile;
@@ -63,7 +62,7 @@ impl Dumbbell {
             let (limit, aqm) = (Limit::Packets(Packets::new(self.limit)), self.mark_at.map(Config::at));
             links.push(Link { limit, aqm, watched: true, ..plain });
         }
-        Graph { nodes, links, mtu: Mtu::ETHERNET }
+        Graph { nodes, links, ..Graph::default() }
     }
 
     /// The port that is the bottleneck for data.

@@ -95,7 +95,7 @@ fn check_single(plan: &Plan, flow: &FlowRow, rows: &[TimeRow]) -> bool {
 }
 
 /// One flow over a dumbbell whose hosts do as little as closed forms assume, traced alone.
-fn alone(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (FlowRow, Vec<TimeRow>, Trace) {
+pub fn alone(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (FlowRow, Vec<TimeRow>, Trace) {
     change(&mut plan);
     let numbers = run(&plan, 1);
     let flow = &numbers.flows[0];

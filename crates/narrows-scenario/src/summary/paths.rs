@@ -1,0 +1,289 @@
+//! Paths of a network by how far hosts are apart, with base RTT, bottleneck and random losses; and what its ports may hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use narrows_core::queue::Limit;
+use narrows_plan::{Graph, Link, NodeKind, Role};
+use serde::Serialize;
+
+use super::links;
+use crate::route::Routes;
+
+/// Kinds of paths that are listed.
+const MAX_KINDS: usize = 8;
+/// Kinds of hosts among which paths are looked at: those on one switch whose links are alike.
+const MAX_GROUPS: usize = 16;
+/// Different paths from one switch to another that are kept.
+const MAX_WAYS: usize = 64;
+/// How far hosts are apart: on one switch or in one rack, in one datacenter, or farther.
+const IN_A_RACK: usize = 0;
+const DISTANCES: [&str; 3] = ["in a rack", "in different racks", "in different datacenters"];
+/// The same where there is one rack.
+const ANY_TWO: &str = "any two";
+/// Alpha of a pool is in units of 2⁻¹⁶.
+const ALPHA_ONE: u128 = 1 << 16;
+
+/// Paths and buffers of a network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Paths {
+    /// By distance, base RTT and bottleneck, least first.
+    pub kinds: Vec<PathKind>,
+    /// How many more there are, between those of their distance that are listed.
+    pub left_out: usize,
+    /// What ports hold, by role, rate and size.
+    pub buffers: Vec<Buffer>,
+}
+
+/// Paths of hosts that are equally far apart. Where several have equally few links, a packet may take any.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathKind {
+    /// How far they are apart.
+    pub hosts: &'static str,
+    /// Two such hosts, by name.
+    pub example: [String; 2],
+    /// Links of the way there.
+    pub links: u32,
+    /// Delays of links and stacks there and back, picoseconds, nothing for serialisation and queues: with the quickest and the
+    /// slowest way back.
+    pub base_rtt_ps: [u64; 2],
+    /// Rate of the slowest link of the way there, bit/s.
+    pub rate_bps: u64,
+    /// Share of data packets that links of the way there lose at random, 0 to 1; without queues, and before events.
+    pub loss: f64,
+    /// Role and rate of each port of the way there.
+    pub ports: BTreeSet<(&'static str, u64)>,
+}
+
+/// What ports of a role and rate may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// `host`, `edge`, `fabric` or `wan`.
+    pub role: &'static str,
+    /// Their rate, bit/s.
+    pub rate_bps: u64,
+    /// How many.
+    pub ports: usize,
+    /// IP bytes, packets being of the largest size; none if it is unlimited.
+    pub size_bytes: Option<u64>,
+    /// `port`: the port's own limit; `shared`: what a pool grants one busy port; `input`: of a link into the switch.
+    pub kind: &'static str,
+}
+
+/// From a switch to another: one of the paths with the fewest links.
+#[derive(Clone, Debug)]
+struct Way {
+    delay_ps: u64,
+    rate_bps: u64,
+    links: u32,
+    /// Share of packets that no link loses.
+    kept: f64,
+    ports: BTreeSet<(&'static str, u64)>,
+}
+
+impl Way {
+    fn none() -> Way {
+        Way { delay_ps: 0, rate_bps: u64::MAX, links: 0, kept: 1.0, ports: BTreeSet::new() }
+    }
+
+    /// The way with this link before or behind it.
+    fn with(&self, link: &Link) -> Way {
+        let mut ports = self.ports.clone();
+        ports.insert((link.role.name(), link.rate.as_bps()));
+        Way {
+            delay_ps: self.delay_ps + link.delay.as_ps(),
+            rate_bps: self.rate_bps.min(link.rate.as_bps()),
+            links: self.links + 1,
+            kept: self.kept * (1.0 - links::mean_loss(link)),
+            ports,
+        }
+    }
+
+    /// What tells it from others, to which it is equal otherwise. Products of the same factors may differ in their last bits.
+    fn key(&self) -> (u64, u64, u64) {
+        (self.delay_ps, self.rate_bps, rounded(self.kept))
+    }
+}
+
+/// In units of 10⁻¹².
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 10¹²")]
+fn rounded(share: f64) -> u64 {
+    (share * 1e12 + 0.5) as u64
+}
+
+/// Hosts on one switch whose links are alike.
+struct Group<'a> {
+    /// The first two, by node.
+    hosts: Vec<u32>,
+    switch: u32,
+    site: u16,
+    rack: u16,
+    up: &'a Link,
+    down: &'a Link,
+}
+
+impl Paths {
+    /// Of a network whose hosts hang on switches.
+    pub fn of(graph: &Graph) -> Paths {
+        let (mut kinds, left_out) = bounded(kinds(graph));
+        let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host);
+        if hosts.map(|node| (node.site, node.rack)).collect::<BTreeSet<_>>().len() == 1 {
+            kinds.iter_mut().for_each(|kind| kind.hosts = ANY_TWO);
+        }
+        Paths { kinds, left_out, buffers: buffers(graph) }
+    }
+}
+
+/// One for each distance, base RTT, bottleneck and loss that there is.
+fn kinds(graph: &Graph) -> Vec<PathKind> {
+    let routes = Routes::new(graph);
+    let groups = spread(groups(graph, &routes));
+    let mut ways: BTreeMap<u32, BTreeMap<u32, Vec<Way>>> = BTreeMap::new();
+    for group in &groups {
+        ways.entry(group.switch).or_insert_with(|| ways_to(graph, &routes, group.switch));
+    }
+    let between = |one: &Group<'_>, other: &Group<'_>| -> Vec<Way> {
+        let ways = ways[&other.switch].get(&one.switch).into_iter().flatten();
+        ways.map(|way| way.with(one.up).with(other.down)).collect()
+    };
+    let mut found: BTreeMap<(usize, [u64; 2], u64, u64), PathKind> = BTreeMap::new();
+    for (place, one) in groups.iter().enumerate() {
+        for (other_place, other) in groups.iter().enumerate() {
+            let is_same = place == other_place;
+            if is_same && one.hosts.len() < 2 {
+                continue;
+            }
+            let back: Vec<u64> = between(other, one).iter().map(|way| way.delay_ps).collect();
+            let (Some(quickest), Some(slowest)) = (back.iter().min(), back.iter().max()) else { continue };
+            let apart = if one.site == other.site { usize::from(one.rack != other.rack) } else { 2 };
+            let name = |host: u32| graph.nodes[host as usize].name.clone();
+            let example = [one.hosts[0], other.hosts[if is_same { 1 } else { 0 }]].map(name);
+            for there in between(one, other) {
+                let base_rtt_ps = [quickest, slowest].map(|back| there.delay_ps + back);
+                let (_, rate_bps, kept) = there.key();
+                let kind =
+                    found.entry((apart, base_rtt_ps, rate_bps, rounded(1.0) - kept)).or_insert_with(|| PathKind {
+                        hosts: DISTANCES[apart],
+                        example: example.clone(),
+                        links: there.links,
+                        base_rtt_ps,
+                        rate_bps,
+                        loss: 1.0 - there.kept,
+                        ports: BTreeSet::new(),
+                    });
+                kind.ports.extend(there.ports);
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// From every switch that has one to this one, all that differ: by their first switch.
+fn ways_to(graph: &Graph, routes: &Routes<'_>, target: u32) -> BTreeMap<u32, Vec<Way>> {
+    let mut ways = BTreeMap::from([(target, vec![Way::none()])]);
+    for (switch, nearer) in routes.nearer(target) {
+        let mut different: BTreeMap<(u64, u64, u64), Way> = BTreeMap::new();
+        for (link, to) in nearer {
+            for way in ways[&to].iter().map(|way| way.with(&graph.links[link as usize])) {
+                let known = different.entry(way.key()).or_insert_with(|| way.clone());
+                known.ports.extend(way.ports);
+            }
+        }
+        let all: Vec<Way> = different.into_values().collect();
+        let beyond = all.len().saturating_sub(MAX_WAYS);
+        // Quickest first: of very many the quickest and the slowest.
+        let cut = MAX_WAYS / 2..MAX_WAYS / 2 + beyond;
+        let kept = all.into_iter().enumerate().filter(|(place, _)| !cut.contains(place));
+        ways.insert(switch, kept.map(|(_, way)| way).collect());
+    }
+    ways
+}
+
+fn groups<'a>(graph: &'a Graph, routes: &Routes<'_>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = vec![];
+    let mut places = BTreeMap::new();
+    for (host, node) in (0..).zip(&graph.nodes).take_while(|(_, node)| node.kind == NodeKind::Host) {
+        let (switch, up, down) = routes.home(host);
+        let [up, down] = [up, down].map(|link| &graph.links[link as usize]);
+        let alike = [up, down].map(|link| (link.delay, link.rate, rounded(links::mean_loss(link))));
+        let place = *places.entry((switch, node.site, node.rack, alike)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group { hosts: vec![], switch, site: node.site, rack: node.rack, up, down });
+        }
+        let own = &mut groups[place].hosts;
+        if own.len() < 2 {
+            own.push(host);
+        }
+    }
+    groups
+}
+
+/// All of few; of many the first, the last and some between, and of each site some.
+fn spread(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    if groups.len() <= MAX_GROUPS {
+        return groups;
+    }
+    let (near, last) = (MAX_GROUPS / 2, groups.len() - 1);
+    let kept: BTreeSet<usize> = (0..near).chain((0..=near).map(|step| step * last / near)).collect();
+    groups.into_iter().enumerate().filter(|(place, _)| kept.contains(place)).map(|(_, group)| group).collect()
+}
+
+/// All of few; of many, for each distance those with the least and the largest base RTTs. And how many are left out.
+fn bounded(kinds: Vec<PathKind>) -> (Vec<PathKind>, usize) {
+    let all = kinds.len();
+    if all <= MAX_KINDS {
+        return (kinds, 0);
+    }
+    let distances = DISTANCES.map(|hosts| kinds.iter().filter(|kind| kind.hosts == hosts).count());
+    let room = (MAX_KINDS / distances.iter().filter(|own| **own > 0).count()).max(2);
+    let mut kept = vec![];
+    let mut begin = IN_A_RACK;
+    for own in distances {
+        let end = begin + own;
+        let (first, last) = (room / 2, room - room / 2);
+        kept.extend((begin..end).filter(|place| own <= room || *place < begin + first || *place >= end - last));
+        begin = end;
+    }
+    let left_out = all - kept.len();
+    let mut kinds: Vec<Option<PathKind>> = kinds.into_iter().map(Some).collect();
+    (kept.into_iter().filter_map(|place| kinds[place].take()).collect(), left_out)
+}
+
+fn buffers(graph: &Graph) -> Vec<Buffer> {
+    let mut counted: BTreeMap<(usize, u64, Option<u64>, &'static str), usize> = BTreeMap::new();
+    for link in &graph.links {
+        let role = Role::ALL.iter().position(|role| *role == link.role).expect("one of all");
+        let (size, kind) = held(graph, link);
+        *counted.entry((role, link.rate.as_bps(), size, kind)).or_default() += 1;
+    }
+    let told = counted.into_iter();
+    told.map(|((role, rate_bps, size_bytes, kind), ports)| Buffer {
+        role: Role::ALL[role].name(),
+        rate_bps,
+        ports,
+        size_bytes,
+        kind,
+    })
+    .collect()
+}
+
+/// Bytes that a port may hold, and what bounds them.
+#[expect(clippy::cast_possible_truncation, reason = "a part of a pool")]
+fn held(graph: &Graph, link: &Link) -> (Option<u64>, &'static str) {
+    let bytes = |limit: Limit| match limit {
+        Limit::Unlimited => None,
+        Limit::Bytes(bytes) => Some(bytes.get()),
+        Limit::Packets(packets) => Some(packets.get() * u64::from(graph.mtu.get())),
+    };
+    let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+    let granted = pool.map(|pool| {
+        let alpha = u128::from(pool.alpha);
+        (u128::from(pool.size.get()) * alpha / (alpha + ALPHA_ONE)) as u64
+    });
+    let bounds = [
+        (bytes(link.limit), "port"),
+        (granted, "shared"),
+        (link.ingress.and_then(|memory| bytes(memory.limit)), "input"),
+    ];
+    let least = bounds.into_iter().filter_map(|(bytes, kind)| bytes.map(|bytes| (bytes, kind))).min_by_key(|it| it.0);
+    least.map_or((None, "port"), |(bytes, kind)| (Some(bytes), kind))
+}

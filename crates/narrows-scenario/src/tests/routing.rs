@@ -1,0 +1,78 @@
+//! Routing policies: what becomes of them in plans, and what is said of them.
+
+use narrows_core::routing::{RoutingConfig, flowlet, spray};
+use narrows_core::units::Span;
+
+use super::*;
+
+/// An experiment whose file begins so, with one scheme of which this is said.
+fn text(first: &str, of_scheme: &str, topology: &str, sweep: &str) -> String {
+    format!(
+        "{first}\n[topology.{topology}]\n[[traffic]]\nlong = {{}}\nfrom = \"*1-1\"\nto = \"*2-1\"
+        [[arm]]\nname = \"it\"\ncc = \"cubic\"\n{of_scheme}\n{sweep}\n[run]\nend = \"1s\"\n"
+    )
+}
+
+fn leaf_spine(first: &str) -> String {
+    text(first, "", "leaf-spine", "")
+}
+
+fn routing(text: &str) -> Option<RoutingConfig> {
+    plans(text)[0].network.routing
+}
+
+#[test]
+fn a_policy_is_the_networks() {
+    let spray = Some(RoutingConfig::Spray(spray::Config {}));
+    let flowlet = |us, entries| RoutingConfig::Flowlet(flowlet::Config { gap: Span::from_us(us), entries });
+    assert_eq!(routing(&leaf_spine("")), None);
+    assert_eq!(routing(&leaf_spine("routing = \"ecmp\"")), None);
+    assert_eq!(routing(&leaf_spine("routing = \"spray\"")), spray);
+    assert_eq!(routing(&leaf_spine("routing = { flowlet = { gap = \"50us\" } }")), Some(flowlet(50, 4_096)));
+    assert_eq!(routing(&leaf_spine("routing.flowlet = { gap = \"1ms\", entries = 8 }")), Some(flowlet(1_000, 8)));
+    assert_eq!(routing(&text("", "set = { routing = \"spray\" }", "leaf-spine", "")), spray);
+    // Plans without one are as they were: their results stay.
+    let plain = serde_json::to_string(&plans(&leaf_spine(""))[0]).unwrap();
+    assert!(!plain.contains("routing"), "{plain}");
+}
+
+#[test]
+fn a_sweep_into_a_policy_is_of_the_schemes_that_have_it() {
+    let both = "set = { routing = { flowlet = { gap = \"1us\" } } }\n[[arm]]\nname = \"hashes\"\ncc = \"cubic\"";
+    let sweep = "[sweep]\n\"routing.flowlet.gap\" = [\"10us\", \"20us\"]";
+    // Whether ECMP is written or not.
+    let plans = |first: &str| plans(&text(first, both, "leaf-spine", sweep));
+    assert_eq!(plans(""), plans("routing = \"ecmp\""));
+    let plans = plans("");
+    let gaps: Vec<Option<RoutingConfig>> = plans.iter().map(|plan| plan.network.routing).collect();
+    let flowlet = |us| Some(RoutingConfig::Flowlet(flowlet::Config { gap: Span::from_us(us), entries: 4_096 }));
+    assert_eq!(gaps, [flowlet(10), flowlet(20), None]);
+}
+
+#[test]
+fn a_policy_with_one_path_is_warned_of() {
+    let warned = |text: &str| {
+        let experiment = crate::load_str(text, &Default::default(), &Default::default()).unwrap();
+        experiment.warnings.iter().any(|warning| warning.text.starts_with("`routing = \"spray\"` changes nothing"))
+    };
+    let one_path =
+        text("routing = \"spray\"", "", "two-datacenters", "").replace("*1-1", "a1-1").replace("*2-1", "b1-1");
+    assert!(warned(&one_path));
+    assert!(!warned(&leaf_spine("routing = \"spray\"")));
+}
+
+#[test]
+fn bad_policies_are_refused_where_they_stand() {
+    let refused = |first: &str| {
+        let error = crate::load_str(&leaf_spine(first), &Default::default(), &Default::default()).unwrap_err();
+        error.render()
+    };
+    let unknown = refused("routing = \"sprey\"");
+    assert!(unknown.contains("experiment.toml:1:11") && unknown.contains("`spray`"), "{unknown}");
+    let none = refused("routing = \"flowlet\"");
+    assert!(none.contains("gap"), "{none}");
+    let of_ecmp = refused("routing = { ecmp = { salt = 1 } }");
+    assert!(of_ecmp.contains("`ecmp` has no parameter `salt`"), "{of_ecmp}");
+    let zero = refused("routing = { flowlet = { gap = \"0s\" } }");
+    assert!(zero.contains("gap"), "{zero}");
+}

@@ -1,0 +1,148 @@
+//! Routing policies, from an experiment's text to the results, against closed forms.
+
+use std::collections::BTreeSet;
+
+use narrows_core::queue::Limit;
+use narrows_core::units::Packets;
+use narrows_plan::Plan;
+use narrows_results::{PortRow, Results};
+
+use crate::partition::on_one_core;
+use crate::plans::run;
+use crate::tracing::alone;
+
+/// Two leaves, and as many spines and hosts on each leaf as said: by default a leaf's uplinks have the rate of its hosts.
+fn plan(spines: u32, hosts: u32, routing: &str, traffic: &str) -> Plan {
+    let text = format!(
+        "routing = {routing}\n[topology.leaf-spine]\nleaves = 2\nspines = {spines}\nhosts-per-leaf = {hosts}\n\
+         edge = {{ rate = \"10Gbps\", limit = \"unlimited\" }}\nfabric = {{ limit = \"unlimited\" }}\n\
+         host = {{ offload-segments = 1, receive-offload = \"off\", ack-every = 1 }}\n\
+         [[traffic]]\n{traffic}\n\
+         [[arm]]\nname = \"A\"\n[run]\nend = \"20ms\"\ndrain = \"10ms\"\n"
+    );
+    narrows_scenario::load_str(&text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()))
+        .plans
+        .remove(0)
+}
+
+/// One flow from one leaf to the other, which sends a datagram of 1,538 bytes on the wire at this rate all the time.
+fn datagrams(rate: &str) -> String {
+    format!("transport = {{ datagram = {{ rate = \"{rate}\" }} }}\nlong = {{}}\nfrom = \"l1-1\"\nto = \"l2-1\"")
+}
+
+/// The ports of the first leaf to the spines.
+fn uplinks<'a>(plan: &Plan, results: &'a Results) -> Vec<&'a PortRow> {
+    let is_uplink = |port: &&PortRow| plan.network.links[port.port as usize].name.starts_with("leaf-1->spine-");
+    results.ports.iter().filter(is_uplink).collect()
+}
+
+/// Packets over each uplink.
+fn sent(plan: &Plan, results: &Results) -> Vec<u64> {
+    uplinks(plan, results).iter().map(|port| port.sent_packets).collect()
+}
+
+/// Whether so many draws fell on equally likely places as they would, within four standard deviations of each.
+fn is_even(counts: &[u64]) -> bool {
+    let (all, share) = (counts.iter().sum::<u64>() as f64, 1.0 / counts.len() as f64);
+    let deviation = (all * share * (1.0 - share)).sqrt();
+    counts.iter().all(|count| (*count as f64 - all * share).abs() < 4.0 * deviation)
+}
+
+#[test]
+fn a_flow_keeps_one_path_or_sprays_its_packets_over_all() {
+    let run_with = |routing: &str| {
+        let plan = plan(4, 1, routing, &datagrams("500Mbps"));
+        let results = run(&plan, 1);
+        let counts = sent(&plan, &results);
+        // 20 ms at 500 Mbit/s; none is lost on the way.
+        assert_eq!(counts.iter().sum::<u64>(), 813, "{routing}: {counts:?}");
+        assert_eq!(results.flows[0].received_bytes, 813 * 1_472);
+        counts
+    };
+    for routing in ["\"ecmp\"", "{ flowlet = { gap = \"25us\" } }"] {
+        let counts = run_with(routing);
+        assert_eq!(counts.iter().filter(|count| **count > 0).count(), 1, "{routing}: {counts:?}");
+    }
+    let sprayed = run_with("\"spray\"");
+    assert!(is_even(&sprayed), "{sprayed:?}");
+}
+
+/// A datagram each 123.04 µs: a gap of less makes each a flowlet of its own.
+#[test]
+fn a_flowlet_begins_after_a_gap() {
+    for (gap, paths) in [("124us", 1), ("123us", 4)] {
+        let plan = plan(4, 1, &format!("{{ flowlet = {{ gap = \"{gap}\" }} }}"), &datagrams("100Mbps"));
+        let results = run(&plan, 1);
+        let counts = sent(&plan, &results);
+        assert_eq!(counts.iter().sum::<u64>(), 163);
+        assert_eq!(counts.iter().filter(|count| **count > 0).count(), paths, "{gap}: {counts:?}");
+        assert!(paths == 1 || is_even(&counts), "{gap}: {counts:?}");
+    }
+}
+
+/// Eight flows of TCP, each from another host to another, over eight uplinks. By hashes some meet: all together have the rate
+/// of the links that were hit. Sprayed, each has its host's line, but for what packets that overtake each other cost.
+#[test]
+fn sprayed_flows_do_not_collide() {
+    let permutation =
+        "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-*\"\nto = \"l2-*\"";
+    // What a line carries in 20 ms, but for a base RTT.
+    let line = 10e9 * (1448.0 / 1538.0) * 20e-3 / 8.0;
+    for seed in 1..4 {
+        let shares = |routing: &str| -> (Vec<f64>, usize) {
+            let plan = plan(8, 8, routing, permutation);
+            let results = run(&plan, seed);
+            let hit = sent(&plan, &results).iter().filter(|packets| **packets > 0).count();
+            (results.flows.iter().map(|flow| flow.received_bytes as f64 / line).collect(), hit)
+        };
+        let (hashed, hit) = shares("\"ecmp\"");
+        assert!(hit < 8 && (hashed.iter().sum::<f64>() / hit as f64 - 1.0).abs() < 0.01, "{hit}: {hashed:?}");
+        let (sprayed, hit) = shares("\"spray\"");
+        assert!(hit == 8 && sprayed.iter().all(|share| (0.95..=1.0).contains(share)), "{sprayed:?}");
+    }
+}
+
+/// Of a dropped packet the trace tells the port that dropped it, whichever path it had taken.
+#[test]
+fn a_trace_tells_which_port_dropped_a_sprayed_packet() {
+    let one = "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-1\"\nto = \"l2-1\"";
+    let (_, _, trace) = alone(plan(4, 1, "\"spray\"", one), |plan| {
+        for link in plan.network.links.iter_mut().filter(|link| link.name.starts_with("leaf-1->spine-")) {
+            link.limit = Limit::Packets(Packets::new(2));
+        }
+    });
+    let plan = plan(4, 1, "\"spray\"", one);
+    let dropped = trace.hops.iter().filter(|hop| hop.dropped);
+    let ports: BTreeSet<&str> = dropped.map(|hop| plan.network.links[hop.port as usize].name.as_str()).collect();
+    assert_eq!(
+        ports.into_iter().collect::<Vec<_>>(),
+        (1..=4).map(|n| format!("leaf-1->spine-{n}")).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn an_outage_on_any_possible_path_is_met() {
+    let event = "\n[[event]]\nlink = \"leaf-1->spine-3\"\nat = \"5ms\"\ndown = true";
+    for (routing, seed) in [("\"spray\"", 1), ("\"spray\"", 2), ("\"spray\"", 3)] {
+        let plan = plan(4, 1, routing, &format!("{}{event}", datagrams("100Mbps")));
+        let results = run(&plan, seed);
+        assert_eq!(results.flows[0].events_met.as_deref(), Some("0"), "{routing}");
+    }
+}
+
+/// Each switch draws from a stream of its own, so that the division of the network changes nothing.
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for routing in ["\"spray\"", "{ flowlet = { gap = \"5us\" } }"] {
+        let plan = plan(
+            3,
+            3,
+            routing,
+            "connections = \"fresh-established\"\ncc = \"cubic\"\nlong = {}\nfrom = \"l1-*\"\nto = \"l2-*\"",
+        );
+        let run_in_steps = || on_one_core(&plan, 5);
+        assert_eq!(run(&plan, 5), run_in_steps(), "{routing}");
+        assert_ne!(run(&plan, 5).flows, run(&plan, 6).flows, "{routing}");
+    }
+}
