@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from itertools import pairwise
 from pathlib import Path
-from textwrap import fill
+from textwrap import dedent, fill
 from typing import TYPE_CHECKING, Any, Final
 
 import narrows
@@ -43,6 +45,11 @@ def document() -> str:
         lines += [f"## `{kind.__name__}`", "", *wrapped(_text(kind)), ""]
         if (made := _made(kind)) is not None:
             lines += [f"`{kind.__name__}{_signature(kind)}`", "", *([*_sections(made), ""] if made else [])]
+        if attributes := dict(_attributes(kind)):
+            lines += ["Attributes:", ""]
+            for name, about in attributes.items():
+                lines += wrapped(f"- `{name}`: {about}", hanging="  ")
+            lines.append("")
         for name, member in _members(kind):
             lines += [f"### `{kind.__name__}.{name}`", "", *_member(name, member)]
     lines += ["## Errors", "", "| error | when |", "|---|---|"]
@@ -70,6 +77,28 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
             yield name, member
 
 
+def _attributes(kind: type) -> Iterator[tuple[str, str]]:
+    """Public attributes with a text below them, of the class and of what its constructor sets."""
+    (source,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(source, ast.ClassDef)
+    made = [it for it in source.body if isinstance(it, ast.FunctionDef) and it.name == "__init__"]
+    for body in (source.body, *(it.body for it in made)):
+        for one, below in pairwise(body):
+            targets = (
+                one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
+            )
+            for target in targets:
+                name = (
+                    target.id
+                    if isinstance(target, ast.Name)
+                    else target.attr
+                    if isinstance(target, ast.Attribute)
+                    else "_"
+                )
+                if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and not name.startswith("_"):
+                    yield name, " ".join(str(below.value.value).split())
+
+
 def _member(name: str, member: Any) -> list[str]:
     call = [f"`{name}{_signature(member)}`", ""] if callable(member) else []
     return [*call, *_sections(inspect.getdoc(member) or ""), ""]
@@ -78,9 +107,11 @@ def _member(name: str, member: Any) -> list[str]:
 def _signature(function: Any) -> str:
     """Without `self` and without annotations, which the text explains."""
     found = inspect.signature(function).parameters.values()
-    return str(
+    text = str(
         inspect.Signature([it.replace(annotation=inspect.Parameter.empty) for it in found if it.name != "self"])
     ).replace("PosixPath", "Path")
+    # A member of an enumeration as one may write it.
+    return re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", text)
 
 
 def _text(kind: Any) -> str:
@@ -100,7 +131,8 @@ def _sections(text: str) -> list[str]:
         else:
             items = re.sub(r"\n {5,}", " ", inspect.cleandoc(rest)).splitlines()
             for name, _, about in (item.partition(":") for item in items):
-                lines += wrapped(f"- `{name}`: {about.strip()}", hanging="  ")
+                raises = "Raises " if heading == "Raises:" else ""
+                lines += wrapped(f"- {raises}`{name}`: {about.strip()}", hanging="  ")
             lines.append("")
     return lines[:-1]
 

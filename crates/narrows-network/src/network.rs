@@ -149,17 +149,6 @@ pub struct Carried<P> {
     pub packet: P,
 }
 
-/// How a packet that comes to a switch is told where to go.
-#[derive(Clone, Debug)]
-enum Ways {
-    /// There is one way to each host.
-    Only,
-    /// A flow keeps the one of several that its hash selects.
-    OfFlows(Paths),
-    /// A routing policy selects one for each packet. By switch.
-    OfPackets(Vec<Routing>),
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
@@ -174,7 +163,10 @@ pub struct Network<P> {
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
-    ways: Ways,
+    /// Where routes choose among equal ways by the hash of a flow.
+    paths: Option<Paths>,
+    /// By switch, what chooses among equal ways for each packet. Empty where nothing does.
+    policies: Vec<Routing>,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
     /// Whether the links are too many for the nearest cache: what comes next is asked for.
@@ -225,8 +217,9 @@ impl<P: Payload> Network<P> {
             return Err(GraphError::NoWayBack(id));
         }
         let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
-        let is_plain = !has_served && detours.is_empty() && ports.are_plain();
-        let ways = ways(graph, seed, &routes);
+        let policies = policies(graph, seed, &routes);
+        let is_plain = !has_served && detours.is_empty() && ports.are_plain() && policies.is_empty();
+        let paths = (routes.needs_paths() && policies.is_empty()).then(Paths::new);
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),
@@ -234,7 +227,8 @@ impl<P: Payload> Network<P> {
             detours,
             exports: Vec::new(),
             routes,
-            ways,
+            paths,
+            policies,
             host_links,
             is_wide: graph.links.len() >= WIDE,
             has_served,
@@ -338,7 +332,9 @@ impl<P: Payload> Network<P> {
 
     /// The links that packets of a flow take from one host to another, or may take where a routing policy selects ways.
     pub fn possible_links(&self, from: u32, to: u32, flow_hash: u32) -> BTreeSet<u32> {
-        let Ways::OfPackets(_) = self.ways else { return self.path(from, to, flow_hash).into_iter().collect() };
+        if self.policies.is_empty() {
+            return self.path(from, to, flow_hash).into_iter().collect();
+        }
         let first = self.host_link(from);
         let far_switch = |link| match self.ports.far_end(link) {
             FarEnd::Switch(switch) => Some(switch),
@@ -553,7 +549,11 @@ impl<P: Payload> Network<P> {
                 self.notify_from(now, switch, *self.ports.packet(&arrived));
                 continue;
             }
-            let onward = self.onward(now, link, switch, &arrived);
+            let onward = if !PLAIN && !self.policies.is_empty() {
+                self.chosen(now, switch, &arrived)
+            } else {
+                self.onward(link, switch, &arrived)
+            };
             let detour = if PLAIN { NONE } else { self.detour(onward) };
             if detour != NONE {
                 if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
@@ -574,31 +574,32 @@ impl<P: Payload> Network<P> {
 
     /// The link that a packet takes which has come over `link` to a switch.
     #[inline(always)]
-    fn onward(&mut self, now: Time, link: u32, switch: u32, arrived: &Arrived) -> u32 {
+    fn onward(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
         let packet = self.ports.packet(arrived);
         let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-        match &mut self.ways {
-            Ways::Only => self.routes.only_link(switch, packet.destination()),
-            Ways::OfFlows(paths) => paths.after(link, packet.flow_key(), ask),
-            Ways::OfPackets(_) => {
-                let packet = *packet;
-                let onward = self.way(now, switch, &packet);
-                // Which port dropped it, if one does, its path does not tell.
-                self.note(now, onward, Happened::Offered(packet));
-                onward
-            }
+        match &mut self.paths {
+            None => self.routes.only_link(switch, packet.destination()),
+            Some(paths) => paths.after(link, packet.flow_key(), ask),
         }
+    }
+
+    /// The same where a routing policy chooses.
+    #[cold]
+    fn chosen(&mut self, now: Time, switch: u32, arrived: &Arrived) -> u32 {
+        let packet = *self.ports.packet(arrived);
+        let onward = self.way(now, switch, &packet);
+        // If its port drops it, its flow does not tell which port that is.
+        self.note(now, onward, Happened::Offered(packet));
+        onward
     }
 
     /// The link that a packet takes which is at the switch with this index.
     #[inline(never)]
     fn way(&mut self, now: Time, switch: u32, packet: &P) -> u32 {
         let destination = packet.destination();
-        match &mut self.ways {
-            Ways::OfPackets(policies) => self
-                .routes
-                .selected_link(switch, destination, || policies[switch as usize].select(now, packet.flow_key())),
-            _ => self.routes.next_link(switch, destination, || packet.flow_hash()),
+        match self.policies.get_mut(switch as usize) {
+            Some(policy) => self.routes.selected_link(switch, destination, || policy.select(now, packet.flow_key())),
+            None => self.routes.next_link(switch, destination, || packet.flow_hash()),
         }
     }
 
@@ -733,17 +734,15 @@ fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
     if detours.iter().all(|&detour| detour == NONE) { Vec::new() } else { detours }
 }
 
-/// How packets of a whole network are told where to go.
-fn ways(graph: &Graph, seed: u64, routes: &Routes) -> Ways {
-    let Some(config) = graph.routing.filter(|_| routes.needs_paths()) else {
-        return if routes.needs_paths() { Ways::OfFlows(Paths::new()) } else { Ways::Only };
-    };
+/// By switch, the routing policy of a whole network; nothing where it has none, or nothing to choose from.
+fn policies(graph: &Graph, seed: u64, routes: &Routes) -> Vec<Routing> {
+    let Some(config) = graph.routing.filter(|_| routes.needs_paths()) else { return Vec::new() };
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     let policy = |name: &str| {
         let stream = Stream::named(seed, &format!("routing/{name}")).small();
         Routing::new(&config, Context { stream })
     };
-    Ways::OfPackets(switches.map(|node| policy(&node.name)).collect())
+    switches.map(|node| policy(&node.name)).collect()
 }
 
 /// By link, the switch whose port it is; nothing where nothing has a congestion point.

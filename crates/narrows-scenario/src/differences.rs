@@ -18,7 +18,7 @@ use narrows_core::transport::datagram::SendRate;
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
-use crate::controller::{describe_value, described};
+use crate::controller::{describe_value, described, real_text};
 use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
@@ -249,7 +249,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("rate", &|link| Some(link.rate.to_string()));
         tell("delay", &|link| Some(link.delay.to_string()));
         tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
-        tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
+        tell("loss", &|link| (link.loss > 0).then(|| real_text(link.loss.into(), 32)));
         for (key, spec) in narrows_core::link::FUNCTIONS {
             for (index, parameter) in spec.parameters.iter().enumerate() {
                 let of = |link: &Link| link.functions.iter().find(|it| it.spec().name == spec.name).copied();

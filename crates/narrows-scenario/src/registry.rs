@@ -138,6 +138,11 @@ mod tests {
             assert!(!all[..index].iter().any(same), "{}", component.name);
             assert!(component.about.ends_with('.') || component.kind == "controller", "{}", component.name);
             assert!(component.parameters.iter().all(|parameter| !parameter.about.is_empty()), "{}", component.name);
+            // A tenth in units of 2⁻³² that is cut and not rounded is told as 0.0999999999.
+            for parameter in component.parameters.iter().filter(|it| matches!(it.kind, Kind::Real { .. })) {
+                let told = describe_value(parameter, parameter.default);
+                assert!(told.len() <= 9, "{} of {}: {told}", parameter.name, component.name);
+            }
         }
         let profiles: Vec<&str> = Profile::NAMED.iter().map(|(name, _)| *name).collect();
         assert_eq!(PROFILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), profiles);

@@ -50,7 +50,7 @@ def show(
             _measures(name, json=json)
             return
         if kind is not None and name is None and Path(kind).parent != Path():
-            _result_at(Path(kind), json=json)
+            _result_at(Path(kind), out, json=json)
             return
         found = native.components()
         kinds = list(dict.fromkeys(item["kind"] for item in found))
@@ -85,8 +85,10 @@ def show(
             OUT.print(table)
 
 
-def _result_at(path: Path, *, json: bool) -> None:
-    """Shows results by folder and name, `runs/mine`, whatever else is called so. Raises `BadInput`."""
+def _result_at(path: Path, out: Path, *, json: bool) -> None:
+    """Shows results by file, or by folder and name, `runs/mine`, whatever else is called so. Raises `BadInput`."""
+    if path.suffix == ".toml" and _result(str(path), out, json=json):
+        return
     if not _result(path.name, path.parent, json=json):
         raise bad_input(f"there are no results {path}", "`narrows runs` lists results")
 

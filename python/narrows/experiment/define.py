@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from narrows import native
+from narrows import native, wording
 from narrows.errors import BadInput, bad_input
 from narrows.experiment.content import Content, kept_content, read_content
 from narrows.experiment.given import Given, given
@@ -75,9 +75,12 @@ class Experiment(Tabular):
         except BadInput as error:
             raise _of_settings(error) from None
         self.name = str(raw["name"])
+        """What it is called: of the file's `name`, or its folder or file."""
         self.title = str(raw.get("title") or raw["name"])
+        """One line for reports; the name where the file has none."""
         own = tuple(int(seed) for seed in raw["seeds"])
         self.seeds = own if seeds is None else chosen_seeds(seeds)
+        """Each makes a run of each plan."""
         self.other_seeds = self.seeds != own
         """Whether the seeds are not the file's."""
         self.plans = tuple(plan_from(plan) for plan in raw["plans"])
@@ -89,11 +92,15 @@ class Experiment(Tabular):
         self.file = (
             _shortest(Path(str(source))) if self.given is None else Path(f"{identifier(self.name, quick=False)}.toml")
         )
+        """Where it is, or would be."""
         self.content = self._content(sets, before)
         """Its text and the small files that it names; `None` if it is too large to be kept."""
         self.quick = quick
+        """Whether `run.quick` of the file holds."""
         self.sets: Pairs = sets
+        """Values that override the file's, by path."""
         self.backend = Backend(backend)
+        """What carries the traffic."""
         self.warnings = tuple(_warning(item) for item in raw["warnings"])
         """What may not be as meant, in sentences."""
 
@@ -115,7 +122,7 @@ class Experiment(Tabular):
     @property
     def heading(self) -> str:
         """Title, plans and seeds."""
-        return f"{self.title}: {len(self.plans)} plans × seeds {seeds_text(self.seeds)}"
+        return f"{self.title}: {wording.plural(len(self.plans), 'plan')} × seeds {seeds_text(self.seeds)}"
 
     @property
     def table(self) -> pl.DataFrame:

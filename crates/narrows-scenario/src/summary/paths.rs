@@ -1,6 +1,7 @@
 //! Paths of a network by how far hosts are apart, with base RTT, bottleneck and random losses; and what its ports may hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use narrows_core::queue::Limit;
 use narrows_plan::{Graph, Link, NodeKind, Role};
@@ -77,23 +78,34 @@ struct Way {
     links: u32,
     /// Share of packets that no link loses.
     kept: f64,
-    ports: BTreeSet<(&'static str, u64)>,
+    /// Role and rate of each: mostly those of the way that it goes on.
+    ports: Rc<BTreeSet<(&'static str, u64)>>,
+}
+
+/// A network's links, and what each loses at random.
+struct Links<'a> {
+    graph: &'a Graph,
+    lost: Vec<f64>,
 }
 
 impl Way {
     fn none() -> Way {
-        Way { delay_ps: 0, rate_bps: u64::MAX, links: 0, kept: 1.0, ports: BTreeSet::new() }
+        Way { delay_ps: 0, rate_bps: u64::MAX, links: 0, kept: 1.0, ports: Rc::default() }
     }
 
     /// The way with this link before or behind it.
-    fn with(&self, link: &Link) -> Way {
-        let mut ports = self.ports.clone();
-        ports.insert((link.role.name(), link.rate.as_bps()));
+    fn with(&self, links: &Links<'_>, number: u32) -> Way {
+        let link = &links.graph.links[number as usize];
+        let mut ports = Rc::clone(&self.ports);
+        let port = (link.role.name(), link.rate.as_bps());
+        if !ports.contains(&port) {
+            Rc::make_mut(&mut ports).insert(port);
+        }
         Way {
             delay_ps: self.delay_ps + link.delay.as_ps(),
             rate_bps: self.rate_bps.min(link.rate.as_bps()),
             links: self.links + 1,
-            kept: self.kept * (1.0 - links::mean_loss(link)),
+            kept: self.kept * (1.0 - links.lost[number as usize]),
             ports,
         }
     }
@@ -111,14 +123,15 @@ fn rounded(share: f64) -> u64 {
 }
 
 /// Hosts on one switch whose links are alike.
-struct Group<'a> {
+struct Group {
     /// The first two, by node.
     hosts: Vec<u32>,
     switch: u32,
     site: u16,
     rack: u16,
-    up: &'a Link,
-    down: &'a Link,
+    /// Links to and from the switch.
+    up: u32,
+    down: u32,
 }
 
 impl Paths {
@@ -136,14 +149,15 @@ impl Paths {
 /// One for each distance, base RTT, bottleneck and loss that there is.
 fn kinds(graph: &Graph) -> Vec<PathKind> {
     let routes = Routes::new(graph);
-    let groups = spread(groups(graph, &routes));
+    let links = Links { graph, lost: graph.links.iter().map(links::mean_loss).collect() };
+    let groups = spread(groups(&links, &routes));
     let mut ways: BTreeMap<u32, BTreeMap<u32, Vec<Way>>> = BTreeMap::new();
     for group in &groups {
-        ways.entry(group.switch).or_insert_with(|| ways_to(graph, &routes, group.switch));
+        ways.entry(group.switch).or_insert_with(|| ways_to(&links, &routes, group.switch));
     }
-    let between = |one: &Group<'_>, other: &Group<'_>| -> Vec<Way> {
+    let between = |one: &Group, other: &Group| -> Vec<Way> {
         let ways = ways[&other.switch].get(&one.switch).into_iter().flatten();
-        ways.map(|way| way.with(one.up).with(other.down)).collect()
+        ways.map(|way| way.with(&links, one.up).with(&links, other.down)).collect()
     };
     let mut found: BTreeMap<(usize, [u64; 2], u64, u64), PathKind> = BTreeMap::new();
     for (place, one) in groups.iter().enumerate() {
@@ -170,7 +184,7 @@ fn kinds(graph: &Graph) -> Vec<PathKind> {
                         loss: 1.0 - there.kept,
                         ports: BTreeSet::new(),
                     });
-                kind.ports.extend(there.ports);
+                kind.ports.extend(there.ports.iter().copied());
             }
         }
     }
@@ -178,14 +192,16 @@ fn kinds(graph: &Graph) -> Vec<PathKind> {
 }
 
 /// From every switch that has one to this one, all that differ: by their first switch.
-fn ways_to(graph: &Graph, routes: &Routes<'_>, target: u32) -> BTreeMap<u32, Vec<Way>> {
+fn ways_to(links: &Links<'_>, routes: &Routes<'_>, target: u32) -> BTreeMap<u32, Vec<Way>> {
     let mut ways = BTreeMap::from([(target, vec![Way::none()])]);
     for (switch, nearer) in routes.nearer(target) {
         let mut different: BTreeMap<(u64, u64, u64), Way> = BTreeMap::new();
         for (link, to) in nearer {
-            for way in ways[&to].iter().map(|way| way.with(&graph.links[link as usize])) {
+            for way in ways[&to].iter().map(|way| way.with(links, link)) {
                 let known = different.entry(way.key()).or_insert_with(|| way.clone());
-                known.ports.extend(way.ports);
+                if !known.ports.is_superset(&way.ports) {
+                    Rc::make_mut(&mut known.ports).extend(way.ports.iter().copied());
+                }
             }
         }
         let all: Vec<Way> = different.into_values().collect();
@@ -198,13 +214,16 @@ fn ways_to(graph: &Graph, routes: &Routes<'_>, target: u32) -> BTreeMap<u32, Vec
     ways
 }
 
-fn groups<'a>(graph: &'a Graph, routes: &Routes<'_>) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = vec![];
+fn groups(links: &Links<'_>, routes: &Routes<'_>) -> Vec<Group> {
+    let mut groups: Vec<Group> = vec![];
     let mut places = BTreeMap::new();
+    let graph = links.graph;
     for (host, node) in (0..).zip(&graph.nodes).take_while(|(_, node)| node.kind == NodeKind::Host) {
         let (switch, up, down) = routes.home(host);
-        let [up, down] = [up, down].map(|link| &graph.links[link as usize]);
-        let alike = [up, down].map(|link| (link.delay, link.rate, rounded(links::mean_loss(link))));
+        let alike = [up, down].map(|number| {
+            let link = &graph.links[number as usize];
+            (link.delay, link.rate, rounded(links.lost[number as usize]))
+        });
         let place = *places.entry((switch, node.site, node.rack, alike)).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Group { hosts: vec![], switch, site: node.site, rack: node.rack, up, down });
@@ -218,7 +237,7 @@ fn groups<'a>(graph: &'a Graph, routes: &Routes<'_>) -> Vec<Group<'a>> {
 }
 
 /// All of few; of many the first, the last and some between, and of each site some.
-fn spread(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+fn spread(groups: Vec<Group>) -> Vec<Group> {
     if groups.len() <= MAX_GROUPS {
         return groups;
     }

@@ -13,7 +13,7 @@ impl Share {
     /// All of it.
     pub const WHOLE: Share = Share(1 << 32);
     /// A tenth, to within 2⁻³²: what the pair marks where nothing else is said.
-    pub const TENTH: Share = Share((1 << 32) / 10);
+    pub const TENTH: Share = Share(429_496_730);
 
     /// So many times 2⁻³², at most all.
     pub const fn from_q32(parts: u64) -> Share {

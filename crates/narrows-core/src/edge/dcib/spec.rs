@@ -9,7 +9,7 @@ pub const SPEC: Spec = Spec {
     about: "An edge pair that chooses packets that may be lost, and repairs them.",
     source: "[DCIB]",
     parameters: parameters! {
-        "share": Kind::Real { bits: 32 }, Value::Real((1 << 32) / 10), (1, 1 << 32),
+        "share": Kind::Real { bits: 32 }, Value::Real(429_496_730), (1, 1 << 32),
             "m, the part of the packets with data that may be lost";
         "choose": Kind::Choice(&["sampled", "bernoulli", "band"]), Value::Choice(0),
             "which packets: one of every 1/share, each with that probability, or those beyond (1 − share) of `rate`";
