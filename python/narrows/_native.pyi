@@ -38,7 +38,7 @@ def long_flows(plan_json: str) -> str:
     """JSON list of the flows without a size: workload, source, destination, from_ns, to_ns, stop_ns, base_rtt_ns."""
 
 def network(plan_json: str) -> str:
-    """JSON of a plan's network in words: nodes, base_rtts, mtu, profiles, links."""
+    """JSON of a plan's network in words: nodes, base_rtts, paths, mtu, routing, profiles, links."""
 
 def base_rtt(plan_json: str, one: str, other: str) -> int:
     """Between two hosts by name, there and back, when nothing queues, ns."""

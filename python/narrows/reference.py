@@ -73,7 +73,7 @@ def _made(kind: Any) -> str | None:
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     """Public members in the order of the source, those that it inherits left out."""
     for name, member in vars(kind).items():
-        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, float, str, tuple)):
+        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, float, str, tuple, dict)):
             yield name, member
 
 
@@ -129,7 +129,7 @@ def _sections(text: str) -> list[str]:
             said = " ".join(rest.split())
             lines += [*wrapped(f"Returns {said[:1].lower()}{said[1:]}"), ""]
         else:
-            items = re.sub(r"\n {5,}", " ", inspect.cleandoc(rest)).splitlines()
+            items = re.sub(r"\n {4,}", " ", dedent(rest).strip()).splitlines()
             for name, _, about in (item.partition(":") for item in items):
                 raises = "Raises " if heading == "Raises:" else ""
                 lines += wrapped(f"- {raises}`{name}`: {about.strip()}", hanging="  ")

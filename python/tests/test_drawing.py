@@ -194,6 +194,26 @@ both = { rate = "100Mbps", delay = "5ms" }
     ]
 
 
+def test_base_rtts_are_those_of_all_hosts_not_only_of_the_paths_that_are_listed():
+    """One far host among many, and one host of another datacenter."""
+    hosts = ", ".join(
+        f'{{ name = "h{n}", switch = "s", link.delay = "{5000 if n == 12 else n}us" }}' for n in range(1, 41)
+    )
+    away = '{ name = "away", switch = "t", link.delay = "1us" }'
+    text = f"""
+[topology.graph]
+switches = [{{ name = "s" }}, {{ name = "t", site = 1 }}]
+hosts = [{hosts}, {away}]
+links = [{{ ends = ["s", "t"], both.delay = "3us" }}]
+"""
+    told = Experiment(text + REST.format("h1", "h2")).plans[0].summary["network"]["base_rtts"]
+    # h1 and h2; h12 and h40. h1 and away; h12 and away.
+    assert told == [
+        {"hosts": "in a rack", "least_ns": 2 * 3000, "largest_ns": 2 * 5_040_000},
+        {"hosts": "in different datacenters", "least_ns": 2 * 5000, "largest_ns": 2 * 5_004_000},
+    ]
+
+
 def test_check_prints_and_tells_programs_the_same(folder):
     (folder / "office.toml").write_text(OFFICE + REST.format("desk", "server-1"))
     printed = narrows("check", "office.toml").stdout

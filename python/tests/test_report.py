@@ -419,6 +419,7 @@ def test_a_page_of_some_cases_has_a_name_of_its_own(many):
 def test_a_page_that_is_too_large_is_kept_and_said(many, monkeypatch, capsys):
     monkeypatch.setattr(page, "MAX_BYTES", 1000)
     path = page.build(many, Store(api.RUNS))
+    output.begin()  # an earlier test may have asked for quiet
     output.tell_page(path, json=False)
     assert "more than 1.00 KB" in " ".join(capsys.readouterr().err.split())
     assert path.exists()

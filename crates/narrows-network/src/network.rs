@@ -584,7 +584,7 @@ impl<P: Payload> Network<P> {
     }
 
     /// The same where a routing policy chooses.
-    #[cold]
+    #[inline(never)]
     fn chosen(&mut self, now: Time, switch: u32, arrived: &Arrived) -> u32 {
         let packet = *self.ports.packet(arrived);
         let onward = self.way(now, switch, &packet);
@@ -736,7 +736,7 @@ fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
 
 /// By switch, the routing policy of a whole network; nothing where it has none, or nothing to choose from.
 fn policies(graph: &Graph, seed: u64, routes: &Routes) -> Vec<Routing> {
-    let Some(config) = graph.routing.filter(|_| routes.needs_paths()) else { return Vec::new() };
+    let Some(config) = graph.routing.filter(|_| routes.has_choice()) else { return Vec::new() };
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     let policy = |name: &str| {
         let stream = Stream::named(seed, &format!("routing/{name}")).small();

@@ -233,6 +233,11 @@ impl Routes {
         self.only.is_empty()
     }
 
+    /// Whether there are several equal ways somewhere.
+    pub(crate) fn has_choice(&self) -> bool {
+        !self.members.is_empty()
+    }
+
     /// The link that a packet to host `destination` takes out of the switch with this index, where no paths are
     /// [needed](Self::needs_paths).
     #[inline(always)]

@@ -19,7 +19,7 @@ pub struct Note<P> {
 /// See [`Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened<P> {
-    /// The driver offered it to the port; whether that took it the driver knows.
+    /// The driver, or a switch whose routing policy chose the port, offered it to the port; whether that took it the driver knows.
     Offered(P),
     /// It would have reached the far end with the least delay of a link whose delay changes, which reorders, or which loses
     /// packets: it is lost there, or [arrives](Happened::Arrived) at once or later.

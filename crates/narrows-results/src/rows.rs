@@ -105,7 +105,7 @@ row! {
     delivered_after_warmup_bytes: u64, "bytes",
         "Payload that arrived between the end of the warm-up and the end of arrivals (`end`), each byte once; in a live run that was delivered in order then.";
     events_met, NONE,
-        "Rows of `events`, separated by commas, that were in force at a link of its path, in either direction, while it went on. Null if none was, and in a live run."
+        "Rows of `events`, separated by commas, that were in force at a link of its path, or of a path that it may have taken with `routing`, in either direction, while it went on. Null if none was, and in a live run."
         = row.events_met.clone();
     finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
     unfinished, NONE,

@@ -18,7 +18,7 @@ use narrows_core::transport::datagram::SendRate;
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
-use crate::controller::{describe_value, described, real_text};
+use crate::controller::{ECMP, describe_value, described, real_text};
 use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
@@ -226,9 +226,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
     facts.insert("network.hosts".to_owned(), count(NodeKind::Host).to_string());
     facts.insert("network.switches".to_owned(), count(NodeKind::Switch).to_string());
     facts.insert("network.links".to_owned(), graph.links.len().to_string());
-    if let Some(policy) = &graph.routing {
-        facts.insert("routing".to_owned(), routing(policy));
-    }
+    facts.insert("routing".to_owned(), graph.routing.as_ref().map_or_else(|| ECMP.to_owned(), routing));
     facts.insert("host.mtu".to_owned(), format!("{} B", graph.mtu.get()));
     // What is told below is left out here: the rest is who is wired to whom, and the order of things.
     let wiring: Vec<_> = graph.links.iter().map(|link| (&link.name, link.from, link.to)).collect();

@@ -81,10 +81,18 @@ impl<'i> Document<'i> {
         }
     }
 
-    /// Takes the file's own keys with these names away. Returns how many bytes of text their values stand in.
-    pub(crate) fn take_away(&mut self, names: &[&str]) -> usize {
-        let DeValue::Table(root) = self.root.get_mut() else { return 0 };
-        names.iter().filter_map(|name| root.remove(*name)).map(|value| extent(&value).len()).sum()
+    /// Takes the file's own keys with these names away.
+    pub(crate) fn take_away(&mut self, names: &[&str]) {
+        if let DeValue::Table(root) = self.root.get_mut() {
+            for name in names {
+                root.remove(*name);
+            }
+        }
+    }
+
+    /// Bytes of keys and values of the whole file.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes(&self.root)
     }
 
     /// Puts a value at a dotted path as `set` writes it: into the topology, or from one of the file's own keys.
@@ -132,7 +140,8 @@ impl<'i> Document<'i> {
         keys
     }
 
-    /// Whether the path goes into a controller, an AQM, a scheduler or a routing policy other than the one that stands there: then it does not apply.
+    /// Whether the path goes into a controller, an AQM, a scheduler or a routing policy other than the one that stands there: then
+    /// it does not apply.
     /// Where none stands, a controller and a routing policy are another, and what a port has is made.
     pub(crate) fn is_of_another_component(&self, path: &Path) -> bool {
         let keys = self.keys_of(path);
@@ -173,14 +182,13 @@ impl<'i> Document<'i> {
     }
 }
 
-/// From the first to the last byte of a value's parts.
-fn extent(value: &Value<'_>) -> Range<usize> {
-    let parts: Vec<Range<usize>> = match value.get_ref() {
-        DeValue::Table(table) => table.values().map(extent).collect(),
-        DeValue::Array(array) => array.iter().map(extent).collect(),
-        _ => vec![],
-    };
-    parts.into_iter().fold(value.span(), |all, part| all.start.min(part.start)..all.end.max(part.end))
+/// Bytes of a value's keys and values in the text: no blank space, no comments.
+pub(crate) fn bytes(value: &Value<'_>) -> u64 {
+    match value.get_ref() {
+        DeValue::Table(table) => table.iter().map(|(key, value)| key.span().len() as u64 + bytes(value)).sum(),
+        DeValue::Array(array) => array.iter().map(bytes).sum(),
+        _ => value.span().len() as u64,
+    }
 }
 
 /// The entries of a table, in the order of the text.
@@ -221,7 +229,7 @@ fn descend<'i>(
         // goes through the second.
         if let DeValue::String(text) = place.get_ref() {
             let entry = match &segments[..depth] {
-                [.., "cc"] => Some((key(text, &place.span()), DeValue::Table(DeTable::new()))),
+                [.., "cc" | "routing"] => Some((key(text, &place.span()), DeValue::Table(DeTable::new()))),
                 [.., "cc", "file"] => Some((key("path", &place.span()), DeValue::String(text.clone()))),
                 _ => None,
             };

@@ -16,7 +16,7 @@ pub fn may_draw(plan: &Plan) -> bool {
 }
 
 /// Whether there is one path at most between any two nodes.
-pub(crate) fn is_tree(graph: &Graph) -> bool {
+fn is_tree(graph: &Graph) -> bool {
     let ways: BTreeSet<(u32, u32)> = graph.links.iter().map(|link| (link.from, link.to)).collect();
     graph.links.len() == ways.len() && ways.len() + 2 <= 2 * graph.nodes.len()
 }

@@ -2,7 +2,7 @@
 //!
 //! Every plan is made from its own copy of the file: the file, then what `run.quick` says in a quick run, then the arm,
 //! then the values of the axes, then the caller's overrides; later ones replace earlier ones at their path. An axis into a
-//! controller, an AQM or a scheduler (`cc.gemini.beta`) is left out for arms that have another there; of an axis with several
+//! controller, an AQM, a scheduler or a routing policy (`cc.gemini.beta`) is left out for arms that have another there; of an axis with several
 //! paths, only such paths. What applies to no arm is refused. A named axis, whose values are named sets of values, is every
 //! arm's.
 
@@ -17,7 +17,7 @@ use narrows_core::units::{Span, Time};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::document::{Document, Path, Value};
+use crate::document::{Document, Path, Value, bytes};
 use crate::error::{Judged, Problem, Source};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
@@ -35,7 +35,7 @@ use narrows_plan::{Kind, Pairs, Pattern, Plan, Schedule};
 pub const MAX_PLANS: u64 = 10_000;
 /// Most parts of all plans together: nodes, links, operations of programs, listed flows, pairs and hosts, points of distributions.
 const MAX_PARTS: u64 = 10_000_000;
-/// Most text that is read again for each plan, bytes of all plans together.
+/// Most keys and values of all plans together, bytes: they are read again for each.
 const MAX_TEXT: u64 = 1 << 30;
 /// Longest run.
 const LONGEST: Span = Span::from_secs(86_400);
@@ -162,12 +162,18 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         return Err(Problem::too_many("schemes times combinations of the sweep", count, MAX_PLANS).at(&span));
     }
 
-    // What plans differ in is not read again for each.
-    let left_out = base.take_away(&["arm", "sweep", "report"]);
-    let read = count * (source.text.len() - left_out) as u64;
+    // What plans differ in is read for those that have it.
+    base.take_away(&["arm", "sweep", "report"]);
+    let points = count / (arms.len() as u64).max(1);
+    let of_arms = arms.iter().map(|arm| points.saturating_mul(base.bytes() + bytes(arm)));
+    let of_axes = axes.iter().map(|(_, choices)| {
+        let sets = choices.iter().flat_map(|choice| &choice.sets);
+        (count / choices.len() as u64).saturating_mul(sets.map(|(_, value)| bytes(value)).sum())
+    });
+    let read = of_arms.chain(of_axes).fold(0, u64::saturating_add);
     if read > MAX_TEXT {
         let span = axes.first().map_or(0..0, |(axis, _)| axis.paths[0].span.clone());
-        return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
+        return Err(Problem::too_many("bytes of keys and values of all plans", read, MAX_TEXT).at(&span));
     }
 
     // What is to apply to one scheme at least.

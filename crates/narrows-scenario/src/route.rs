@@ -1,7 +1,7 @@
 //! Where flows go, as expected shares: shortest paths by hops, and at every switch an even split over the links that
 //! lie on one. Used to state loads; drivers route packets themselves, by the same rule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::units::Span;
 use narrows_plan::{Graph, NodeKind, Pairs};
@@ -80,6 +80,21 @@ impl<'a> Routes<'a> {
     pub(crate) fn home(&self, host: u32) -> (u32, u32, u32) {
         let (up, down) = self.access[host as usize];
         (self.graph.links[up as usize].to - self.hosts, up, down)
+    }
+
+    /// The same, if it hangs on one.
+    pub(crate) fn home_of(&self, host: u32) -> Option<(u32, u32, u32)> {
+        let links = &self.graph.links;
+        let (up, down) = self.access[host as usize];
+        let [up_link, down_link] = [links.get(up as usize)?, links.get(down as usize)?];
+        let is_home = up_link.from == host && down_link.to == host && up_link.to >= self.hosts;
+        is_home.then(|| self.home(host))
+    }
+
+    /// Whether a packet may take one of several equally short ways somewhere.
+    pub(crate) fn has_choice(&self) -> bool {
+        let homes: BTreeSet<u32> = (0..self.hosts).filter_map(|host| self.home_of(host)).map(|home| home.0).collect();
+        homes.iter().any(|home| self.nearer(*home).iter().any(|(_, links)| links.len() > 1))
     }
 
     /// Of each other switch with a way to this one, all links that lead nearer, and where; the nearest switches first.

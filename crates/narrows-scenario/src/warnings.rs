@@ -10,7 +10,6 @@ use narrows_core::queue::{Limit, SchedulerConfig};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
-use crate::draws::is_tree;
 use crate::offered;
 use crate::outages;
 use crate::route::Routes;
@@ -45,7 +44,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(unsampled(plan));
         said.extend(outages::doubts(plan));
         said.extend(unsettled(plan, &routes));
-        said.extend(unrouted(plan));
+        said.extend(unrouted(plan, &routes));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
             if place == found.len() {
@@ -75,10 +74,10 @@ fn by_flow(link: &Link) -> bool {
 }
 
 /// A routing policy that has nothing to choose from.
-fn unrouted(plan: &Plan) -> Option<Said> {
-    let routing = plan.network.routing.filter(|_| is_tree(&plan.network))?;
+fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
+    let routing = plan.network.routing.filter(|_| !routes.has_choice())?;
     Some((
-        format!("`routing = \"{}\"` changes nothing: there is one path between any two hosts", routing.spec().name),
+        format!("`routing = \"{}\"` changes nothing: no switch has several equally short ways", routing.spec().name),
         "take `routing` away, or choose a topology with several equally short paths, such as `leaf-spine`".to_owned(),
     ))
 }

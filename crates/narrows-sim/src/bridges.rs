@@ -8,7 +8,7 @@ use narrows_core::packet::Ecn;
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::{Entity, Payload};
-use narrows_plan::{Link, Plan};
+use narrows_plan::Plan;
 use narrows_results::BridgeRow;
 
 use crate::connections::Side;
@@ -117,11 +117,12 @@ impl Bridges {
             return Bridges::default();
         }
         let (mut senders, mut receivers) = (vec![NONE; links.len()], vec![NONE; links.len()]);
+        let reverses = plan.network.reverses();
         let mut ends = Vec::new();
         for (id, link) in (0_u32..).zip(links) {
             let Some(config) = &link.bridge else { continue };
-            let is_back = |back: &Link| (back.from, back.to) == (link.to, link.from) && back.bridge.is_some();
-            let (back, _) = (0..).zip(links).find(|(_, back)| is_back(back)).expect("a bridge has two directions");
+            // Of parallel links each has its own.
+            let back = reverses[id as usize].expect("a bridge has two directions");
             let number = u32::try_from(ends.len()).expect("links have 32-bit identifiers");
             senders[id as usize] = number;
             receivers[back as usize] = number;

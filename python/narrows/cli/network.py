@@ -56,13 +56,13 @@ def print_lines(experiment: Experiment) -> None:
 
 
 def _networks(experiment: Experiment) -> list[list[Plan]]:
-    """Plans with the same nodes, links, routing, buffers and random losses, together; AQMs do not count."""
+    """Plans with the same nodes, links, buffers and random losses, together; AQMs and routing do not count."""
     found: dict[str, list[Plan]] = {}
     for plan in experiment.plans:
         told = plan.summary["network"]
         links = [[own[key] for key in ("role", "links", "rate", "delay", "buffer")] for own in told["links"]]
         lost = {(link["role"], link["loss"], repr(link.get("functions"))) for link in plan.body["network"]["links"]}
-        of_all = [told[key] for key in ("nodes", "base_rtts", "mtu", "routing")]
+        of_all = [told[key] for key in ("nodes", "base_rtts", "mtu")]
         found.setdefault(repr((of_all, links, sorted(lost))), []).append(plan)
     return list(found.values())
 

@@ -1,5 +1,6 @@
 //! Flowlet switching: a flow keeps its way as long as its packets follow each other closely, and draws another, uniformly,
-//! when one comes after a gap. Where the gap is longer than what delays of ways differ, packets are not reordered [LetFlow §3].
+//! when one comes after a gap. Where the gap is longer than the largest difference between the delays of its ways, no packet
+//! overtakes another [LetFlow §3].
 //!
 //! A switch remembers flowlets in a table of fixed size, by a hash of the flow. Flows that share an entry share a flowlet:
 //! none of them sees a gap unless all pause.
@@ -15,7 +16,7 @@ use crate::units::{Span, Time};
 /// What experiments may choose.
 pub const SPEC: Spec = Spec {
     name: "flowlet",
-    about: "A flow takes another of the equally short paths, at random, after a gap between its packets.",
+    about: "After a gap between its packets a flow draws its path anew from the equally short ones.",
     source: "[LetFlow]",
     parameters: parameters! {
         "gap": Kind::Span, Value::Required, (1, Span::from_secs(60).as_ps()),
@@ -44,36 +45,36 @@ impl Config {
     }
 }
 
-/// A flowlet's last packet, and the number that all of its packets get.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    last: Time,
-    number: u32,
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Flowlet {
     gap: Span,
-    entries: Vec<Option<Entry>>,
+    /// Which entry a flow has differs from switch to switch, and from seed to seed.
+    salt: u64,
+    /// By entry, when its flowlet ends unless another packet comes, picoseconds; and the number that all of its packets get.
+    /// Two lists of zeros, which take no memory before they are written.
+    ends: Vec<u64>,
+    numbers: Vec<u32>,
     stream: SmallStream,
 }
 
 impl Flowlet {
     pub(super) fn build(config: &Config, context: Context) -> Flowlet {
-        Flowlet { gap: config.gap, entries: vec![None; config.entries as usize], stream: context.stream }
+        assert!(config.entries > 0, "a table of flowlets has at least one entry");
+        let entries = config.entries as usize;
+        let mut stream = context.stream;
+        let salt = stream.next_u64();
+        Flowlet { gap: config.gap, salt, ends: vec![0; entries], numbers: vec![0; entries], stream }
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "it is below the number of entries, and any 32 bits will do")]
     pub(super) fn select(&mut self, now: Time, flow: u64) -> u32 {
-        let place = (u128::from(mix(flow)) * self.entries.len() as u128) >> 64;
-        let entry = &mut self.entries[place as usize];
-        let number = match entry {
-            Some(flowlet) if now.since(flowlet.last) < self.gap => flowlet.number,
-            _ => (self.stream.next_u64() >> 32) as u32,
-        };
-        *entry = Some(Entry { last: now, number });
-        number
+        let place = ((u128::from(mix(flow ^ self.salt)) * self.ends.len() as u128) >> 64) as usize;
+        if now.as_ps() >= self.ends[place] {
+            self.numbers[place] = (self.stream.next_u64() >> 32) as u32;
+        }
+        self.ends[place] = (now + self.gap).as_ps();
+        self.numbers[place]
     }
 }
 

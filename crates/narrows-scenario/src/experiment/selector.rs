@@ -133,6 +133,7 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
             let example = match self.0 {
                 CONTROLLER => "gemini = { beta = 0.2 }",
                 SCHEDULER => "drr = { weights = [2, 1] }",
+                ROUTING => "flowlet = { gap = \"50us\" }",
                 _ => "threshold = { mark-at = \"20pkt\" }",
             };
             write!(f, "{}'s name, or a table such as {{ {example} }}", self.0)
@@ -170,6 +171,7 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
 
 const CONTROLLER: &str = "a controller";
 const SCHEDULER: &str = "a scheduler";
+const ROUTING: &str = "a routing policy";
 /// In the place of a controller's name: a file in C or Python, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
 pub(crate) const FILE: &str = "file";
 

@@ -5,7 +5,7 @@ use narrows_core::cc::spec;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span};
 
-use narrows_plan::{Graph, Link, Pattern, Plan, Sampling, Traffic};
+use narrows_plan::{Graph, Link, NodeKind, Pattern, Plan, RoutingConfig, Sampling, Traffic};
 
 /// A packet in a port or on a wire, and its entry in the sender's scoreboard, bytes.
 const PACKET: f64 = 104.0;
@@ -22,6 +22,8 @@ const FLOW: (f64, f64) = (360.0, 420.0);
 const SAMPLE: (f64, f64) = (60.0, 160.0);
 /// What writing files takes, bytes.
 const WRITING: f64 = 16e6;
+/// Of an entry of a table of flowlets.
+const FLOWLET: f64 = 12.0;
 
 /// What a plan's run holds, counted kind by kind.
 pub(super) struct Held<'a> {
@@ -74,6 +76,7 @@ impl<'a> Held<'a> {
         let out = busy.map(|(link, _)| room(&self.plan.network, link)).sum::<f64>().min(packets);
         let samples = samples(self.plan);
         let simulating = out * PACKET
+            + flowlets(&self.plan.network)
             + links.len() as f64 * LINK
             + self.connections * CONNECTION
             + self.kept
@@ -82,6 +85,14 @@ impl<'a> Held<'a> {
         let writing = WRITING + self.flows * FLOW.1 + samples * SAMPLE.1;
         Bytes::new(simulating.max(writing) as u64)
     }
+}
+
+/// Bytes of the tables of flowlets of all switches.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn flowlets(graph: &Graph) -> f64 {
+    let Some(RoutingConfig::Flowlet(config)) = graph.routing else { return 0.0 };
+    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count() as f64;
+    switches * f64::from(config.entries) * FLOWLET
 }
 
 /// Packets that a link and its port hold.

@@ -92,13 +92,20 @@ impl NetworkSummary {
         let paths = Paths::of(graph);
         NetworkSummary {
             nodes: nodes(graph),
-            base_rtts: base_rtts(&paths),
+            base_rtts: paths.base_rtts.iter().map(BaseRtt::of).collect(),
             paths,
             mtu: Bytes::new(graph.mtu.get().into()),
             routing: graph.routing.as_ref().map(differences::routing).unwrap_or_default(),
             profiles,
             links: links.collect(),
         }
+    }
+}
+
+impl BaseRtt {
+    fn of((hosts, rtts): &(&'static str, [u64; 2])) -> BaseRtt {
+        let [least_ns, largest_ns] = rtts.map(|rtt| rtt / 1_000);
+        BaseRtt { hosts, least_ns, largest_ns }
     }
 }
 
@@ -185,21 +192,6 @@ fn nodes(graph: &Graph) -> String {
 
 fn different<'a>(nodes: impl Iterator<Item = &'a Node>, of: impl Fn(&Node) -> (u16, u16)) -> usize {
     nodes.map(of).collect::<BTreeSet<_>>().len()
-}
-
-/// Of all paths of hosts that are equally far apart.
-fn base_rtts(paths: &Paths) -> Vec<BaseRtt> {
-    let mut told: Vec<BaseRtt> = vec![];
-    for kind in &paths.kinds {
-        let [least_ns, largest_ns] = kind.base_rtt_ps.map(|rtt| rtt / 1_000);
-        match told.last_mut().filter(|last| last.hosts == kind.hosts) {
-            Some(last) => {
-                (last.least_ns, last.largest_ns) = (last.least_ns.min(least_ns), last.largest_ns.max(largest_ns));
-            }
-            None => told.push(BaseRtt { hosts: kind.hosts, least_ns, largest_ns }),
-        }
-    }
-    told
 }
 
 /// The named profile that says most of it, and in what it differs.

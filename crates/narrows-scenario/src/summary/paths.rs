@@ -12,12 +12,13 @@ use crate::route::Routes;
 
 /// Kinds of paths that are listed.
 const MAX_KINDS: usize = 8;
-/// Kinds of hosts among which paths are looked at: those on one switch whose links are alike.
+/// Kinds of hosts among which paths are looked at, those on one switch whose links are alike: so many of one site, of several
+/// fewer, but two at least; and so many sites.
 const MAX_GROUPS: usize = 16;
+const MAX_SITES: usize = 32;
 /// Different paths from one switch to another that are kept.
 const MAX_WAYS: usize = 64;
-/// How far hosts are apart: on one switch or in one rack, in one datacenter, or farther.
-const IN_A_RACK: usize = 0;
+/// How far hosts are apart: in one rack, in one datacenter, or farther.
 const DISTANCES: [&str; 3] = ["in a rack", "in different racks", "in different datacenters"];
 /// The same where there is one rack.
 const ANY_TWO: &str = "any two";
@@ -29,10 +30,13 @@ const ALPHA_ONE: u128 = 1 << 16;
 pub struct Paths {
     /// By distance, base RTT and bottleneck, least first.
     pub kinds: Vec<PathKind>,
-    /// How many more there are, between those of their distance that are listed.
+    /// How many more there are at least, between those of their distance that are listed.
     pub left_out: usize,
     /// What ports hold, by role, rate and size.
     pub buffers: Vec<Buffer>,
+    /// Of all kinds, those left out too: by distance the least and the largest base RTT, picoseconds.
+    #[serde(skip)]
+    pub(super) base_rtts: Vec<(&'static str, [u64; 2])>,
 }
 
 /// Paths of hosts that are equally far apart. Where several have equally few links, a packet may take any.
@@ -137,12 +141,22 @@ struct Group {
 impl Paths {
     /// Of a network whose hosts hang on switches.
     pub fn of(graph: &Graph) -> Paths {
-        let (mut kinds, left_out) = bounded(kinds(graph));
+        let mut kinds = kinds(graph);
         let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host);
-        if hosts.map(|node| (node.site, node.rack)).collect::<BTreeSet<_>>().len() == 1 {
-            kinds.iter_mut().for_each(|kind| kind.hosts = ANY_TWO);
+        let is_one_rack = hosts.map(|node| (node.site, node.rack)).collect::<BTreeSet<_>>().len() == 1;
+        let mut base_rtts: Vec<(&str, [u64; 2])> = vec![];
+        for kind in &mut kinds {
+            if is_one_rack {
+                kind.hosts = ANY_TWO;
+            }
+            let [least, largest] = kind.base_rtt_ps;
+            match base_rtts.last_mut().filter(|(hosts, _)| *hosts == kind.hosts) {
+                Some((_, all)) => *all = [all[0].min(least), all[1].max(largest)],
+                None => base_rtts.push((kind.hosts, [least, largest])),
+            }
         }
-        Paths { kinds, left_out, buffers: buffers(graph) }
+        let (kinds, left_out) = bounded(kinds);
+        Paths { kinds, left_out, buffers: buffers(graph), base_rtts }
     }
 }
 
@@ -150,7 +164,7 @@ impl Paths {
 fn kinds(graph: &Graph) -> Vec<PathKind> {
     let routes = Routes::new(graph);
     let links = Links { graph, lost: graph.links.iter().map(links::mean_loss).collect() };
-    let groups = spread(groups(&links, &routes));
+    let groups = spread(&links, groups(&links, &routes));
     let mut ways: BTreeMap<u32, BTreeMap<u32, Vec<Way>>> = BTreeMap::new();
     for group in &groups {
         ways.entry(group.switch).or_insert_with(|| ways_to(&links, &routes, group.switch));
@@ -204,12 +218,15 @@ fn ways_to(links: &Links<'_>, routes: &Routes<'_>, target: u32) -> BTreeMap<u32,
                 }
             }
         }
-        let all: Vec<Way> = different.into_values().collect();
-        let beyond = all.len().saturating_sub(MAX_WAYS);
-        // Quickest first: of very many the quickest and the slowest.
-        let cut = MAX_WAYS / 2..MAX_WAYS / 2 + beyond;
-        let kept = all.into_iter().enumerate().filter(|(place, _)| !cut.contains(place));
-        ways.insert(switch, kept.map(|(_, way)| way).collect());
+        // Quickest first: of very many the quickest and the slowest, which count for the ports of the others, too.
+        let mut all: Vec<Way> = different.into_values().collect();
+        if all.len() > MAX_WAYS {
+            let beyond = MAX_WAYS / 2..all.len() - MAX_WAYS / 2;
+            let ports: Vec<Rc<_>> = all.drain(beyond).map(|way| way.ports).collect();
+            let slowest = all.last_mut().expect("many were kept");
+            Rc::make_mut(&mut slowest.ports).extend(ports.iter().flat_map(|own| own.iter().copied()));
+        }
+        ways.insert(switch, all);
     }
     ways
 }
@@ -219,7 +236,7 @@ fn groups(links: &Links<'_>, routes: &Routes<'_>) -> Vec<Group> {
     let mut places = BTreeMap::new();
     let graph = links.graph;
     for (host, node) in (0..).zip(&graph.nodes).take_while(|(_, node)| node.kind == NodeKind::Host) {
-        let (switch, up, down) = routes.home(host);
+        let Some((switch, up, down)) = routes.home_of(host) else { continue };
         let alike = [up, down].map(|number| {
             let link = &graph.links[number as usize];
             (link.delay, link.rate, rounded(links.lost[number as usize]))
@@ -236,26 +253,42 @@ fn groups(links: &Links<'_>, routes: &Routes<'_>) -> Vec<Group> {
     groups
 }
 
-/// All of few; of many the first, the last and some between, and of each site some.
-fn spread(groups: Vec<Group>) -> Vec<Group> {
-    if groups.len() <= MAX_GROUPS {
-        return groups;
+/// Of each site all of few; of many those with the least and with the largest delays of their links.
+fn spread(links: &Links<'_>, groups: Vec<Group>) -> Vec<Group> {
+    let mut sites: BTreeMap<u16, Vec<Group>> = BTreeMap::new();
+    for group in groups {
+        sites.entry(group.site).or_default().push(group);
     }
-    let (near, last) = (MAX_GROUPS / 2, groups.len() - 1);
-    let kept: BTreeSet<usize> = (0..near).chain((0..=near).map(|step| step * last / near)).collect();
-    groups.into_iter().enumerate().filter(|(place, _)| kept.contains(place)).map(|(_, group)| group).collect()
+    let room = (MAX_GROUPS / sites.len().max(1)).max(2);
+    let of_site = |mut own: Vec<Group>| {
+        let delay = |link: u32| links.graph.links[link as usize].delay;
+        own.sort_by_key(|group| delay(group.up) + delay(group.down));
+        if own.len() > room {
+            own.drain(room / 2..own.len() - (room - room / 2));
+        }
+        own
+    };
+    sites.into_values().take(MAX_SITES).flat_map(of_site).collect()
 }
 
 /// All of few; of many, for each distance those with the least and the largest base RTTs. And how many are left out.
-fn bounded(kinds: Vec<PathKind>) -> (Vec<PathKind>, usize) {
+fn bounded(mut kinds: Vec<PathKind>) -> (Vec<PathKind>, usize) {
     let all = kinds.len();
     if all <= MAX_KINDS {
         return (kinds, 0);
     }
-    let distances = DISTANCES.map(|hosts| kinds.iter().filter(|kind| kind.hosts == hosts).count());
-    let room = (MAX_KINDS / distances.iter().filter(|own| **own > 0).count()).max(2);
+    let mut distances: Vec<usize> = kinds.chunk_by(|one, other| one.hosts == other.hosts).map(<[_]>::len).collect();
+    let room = (MAX_KINDS / distances.len()).max(2);
+    let mut begin = 0;
+    for own in &mut distances {
+        // The largest is last.
+        let of_distance = begin..begin + *own;
+        let largest = of_distance.clone().max_by_key(|place| kinds[*place].base_rtt_ps[1]).expect("it has some");
+        kinds[largest..of_distance.end].rotate_left(1);
+        begin = of_distance.end;
+    }
     let mut kept = vec![];
-    let mut begin = IN_A_RACK;
+    let mut begin = 0;
     for own in distances {
         let end = begin + own;
         let (first, last) = (room / 2, room - room / 2);

@@ -669,3 +669,26 @@ fn datagrams_of_a_rate_of_their_own_are_offered_while_they_are_sent() {
     let hosts = summary.roles.iter().find(|role| role.role == "host").unwrap();
     assert!((hosts.max_load - 0.15).abs() < 1e-9, "{hosts:?}");
 }
+
+/// What schemes and axes set counts for the plans that have it, wherever it stands in the file.
+#[test]
+fn plans_are_bounded_by_what_is_read_for_all_of_them() {
+    let of = |arms: &str, rest: &str, sweep: &str| {
+        let text = format!(
+            "{arms}\n[topology.star]\nhosts = 3\n[[traffic]]\nlong = {{}}\nfrom = \"h1\"\nto = \"h2\"\n{rest}\n{sweep}\n\
+             [run]\nend = \"1s\"\n"
+        );
+        crate::load_str(&text, &Default::default(), &Default::default()).map(|experiment| experiment.plans.len())
+    };
+    let arm = |name: &str, set: &str| format!("[[arm]]\nname = \"{name}\"\ncc = \"cubic\"\n{set}");
+    let sweep = |to: u32| format!("[sweep]\n\"traffic.traffic-1.long.flows\" = \"1..{to}\"");
+    // Schemes on both sides of everything else, and an axis.
+    assert_eq!(of("", &arm("a", ""), &sweep(300)).unwrap(), 300);
+    let spread = format!("{}\n{}", sweep(300), arm("b", ""));
+    assert_eq!(of(&format!("{}\n", arm("a", "")), "", &spread).unwrap(), 600);
+    // 2 MB for each of 600 plans are more than 2³⁰ bytes.
+    let names = vec!["\"h1\""; 500_000].join(",");
+    let large = arm("a", &format!("set = {{ \"traffic.traffic-1.from\" = [{names}] }}"));
+    let refused = of("", &large, &sweep(600)).unwrap_err().render();
+    assert!(refused.contains("bytes of keys and values of all plans"), "{}", &refused[..300]);
+}

@@ -70,9 +70,9 @@ fn bad_policies_are_refused_where_they_stand() {
     let unknown = refused("routing = \"sprey\"");
     assert!(unknown.contains("experiment.toml:1:11") && unknown.contains("`spray`"), "{unknown}");
     let none = refused("routing = \"flowlet\"");
-    assert!(none.contains("gap"), "{none}");
+    assert!(none.contains("`gap`"), "{none}");
     let of_ecmp = refused("routing = { ecmp = { salt = 1 } }");
     assert!(of_ecmp.contains("`ecmp` has no parameter `salt`"), "{of_ecmp}");
     let zero = refused("routing = { flowlet = { gap = \"0s\" } }");
-    assert!(zero.contains("gap"), "{zero}");
+    assert!(zero.contains("`gap` of `flowlet` is 0"), "{zero}");
 }

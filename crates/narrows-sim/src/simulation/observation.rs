@@ -218,7 +218,9 @@ impl Simulation<'_> {
             };
             let ways = |from, to| self.network.possible_links(from, to, flow_hash(connection, to));
             let there = ways(flow.source, flow.destination);
-            let links = there.into_iter().chain(ways(flow.destination, flow.source)).collect();
+            let both = there.into_iter().chain(ways(flow.destination, flow.source));
+            let changes = |link: &u32| !self.plan.network.links[*link as usize].events.is_empty();
+            let links = both.filter(changes).collect();
             paths.insert(self.names.tag(flow.name).0, links);
         }
         paths

@@ -180,3 +180,35 @@ fn marks_that_are_dropped_leave_others_their_share() {
     assert!(cleared > 0.95 && marks > 10_000, "{cleared}, {marks} marks");
     assert!((0.35..0.65).contains(&dropped) && none == 0 && losses > 50, "{dropped}, {losses} losses");
 }
+
+/// Each pair has its own routers, and a flow's packets go over the one that its hash selects, there and back.
+#[test]
+fn parallel_links_have_pairs_of_their_own() {
+    let text = r#"
+        [topology.graph]
+        switches = [{ name = "s1" }, { name = "s2", site = 1 }]
+        hosts = [{ name = "a", switch = "s1", count = 8 }, { name = "b", switch = "s2", count = 8 }]
+        wan = { rate = "100Mbps", delay = "1ms", bridge = "dcib" }
+        links = [{ ends = ["s1", "s2"] }, { ends = ["s1", "s2"] }]
+        [[traffic]]
+        flows = { list = [
+            { from = "a-1", to = "b-1", size = "1MB" }, { from = "a-2", to = "b-2", size = "1MB" },
+            { from = "a-3", to = "b-3", size = "1MB" }, { from = "a-4", to = "b-4", size = "1MB" },
+            { from = "a-5", to = "b-5", size = "1MB" }, { from = "a-6", to = "b-6", size = "1MB" },
+        ] }
+        [[arm]]
+        name = "A"
+        cc = "cubic"
+        [run]
+        end = "2s"
+    "#;
+    let plan = narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()))
+        .plans
+        .remove(0);
+    let results = crate::plans::run(&plan, 1);
+    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()), "{:?}", results.flows);
+    // Both pairs have carried data.
+    let carried = results.bridges.iter().filter(|bridge| bridge.transmitted.data_packets > 600).count();
+    assert_eq!(carried, 2, "{:#?}", results.bridges);
+}
