@@ -73,7 +73,8 @@ def _made(kind: Any) -> str | None:
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     """Public members in the order of the source, those that it inherits left out."""
     for name, member in vars(kind).items():
-        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, float, str, tuple, dict)):
+        is_value = isinstance(member, (int, float, str, tuple, dict))
+        if not name.startswith("_") and inspect.getdoc(member) and not is_value:
             yield name, member
 
 
