@@ -70,7 +70,7 @@ pub struct Summary {
     /// Memory that a run adds to its process, bytes: measured, 0.7 to 1.4 times what it takes, and up to twice where
     /// persistent connections carry many flows.
     pub memory: Bytes,
-    /// Time that a run takes on one core, if a packet-hop costs [`NS_PER_PACKET_HOP`].
+    /// Time that a run takes on one core, if a packet-hop costs 75 ns.
     pub cpu_time: Span,
 }
 
