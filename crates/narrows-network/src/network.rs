@@ -22,6 +22,7 @@
 //! another arrives there at `t`.
 
 mod services;
+mod ways;
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
@@ -30,11 +31,9 @@ use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use crate::trace::{Happened, Note, Trace};
 use narrows_core::queue::Feedback;
-use narrows_core::rng::Stream;
-use narrows_core::routing::{Context, Routing};
+use narrows_core::routing::Routing;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
-use std::collections::BTreeSet;
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40. Memory that was never used is filled with the
 /// default, of which nothing is asked.
@@ -217,7 +216,7 @@ impl<P: Payload> Network<P> {
             return Err(GraphError::NoWayBack(id));
         }
         let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
-        let policies = policies(graph, seed, &routes);
+        let policies = ways::policies(graph, seed, &routes);
         let is_plain = !has_served && detours.is_empty() && ports.are_plain() && policies.is_empty();
         let paths = (routes.needs_paths() && policies.is_empty()).then(Paths::new);
         Ok(Network {
@@ -316,34 +315,6 @@ impl<P: Payload> Network<P> {
         let link = self.host_links[host as usize];
         assert!(link != NONE, "node {host} is a switch");
         link
-    }
-
-    /// The links that a packet of a flow takes from one host to another, in order; where a routing policy selects ways, those
-    /// that it would take without.
-    pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
-        let mut link = self.host_link(from);
-        let mut links = vec![link];
-        while let FarEnd::Switch(switch) = self.ports.far_end(link) {
-            link = self.routes.next_link(switch, to, || flow_hash);
-            links.push(link);
-        }
-        links
-    }
-
-    /// The links that packets of a flow take from one host to another, or may take where a routing policy selects ways.
-    pub fn possible_links(&self, from: u32, to: u32, flow_hash: u32) -> BTreeSet<u32> {
-        if self.policies.is_empty() {
-            return self.path(from, to, flow_hash).into_iter().collect();
-        }
-        let first = self.host_link(from);
-        let far_switch = |link| match self.ports.far_end(link) {
-            FarEnd::Switch(switch) => Some(switch),
-            FarEnd::Host(_) => None,
-        };
-        let mut links =
-            far_switch(first).map_or_else(BTreeSet::new, |switch| self.routes.all_links(switch, to, far_switch));
-        links.insert(first);
-        links
     }
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
@@ -583,26 +554,6 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// The same where a routing policy chooses.
-    #[inline(never)]
-    fn chosen(&mut self, now: Time, switch: u32, arrived: &Arrived) -> u32 {
-        let packet = *self.ports.packet(arrived);
-        let onward = self.way(now, switch, &packet);
-        // If its port drops it, its flow does not tell which port that is.
-        self.note(now, onward, Happened::Offered(packet));
-        onward
-    }
-
-    /// The link that a packet takes which is at the switch with this index.
-    #[inline(never)]
-    fn way(&mut self, now: Time, switch: u32, packet: &P) -> u32 {
-        let destination = packet.destination();
-        match self.policies.get_mut(switch as usize) {
-            Some(policy) => self.routes.selected_link(switch, destination, || policy.select(now, packet.flow_key())),
-            None => self.routes.next_link(switch, destination, || packet.flow_hash()),
-        }
-    }
-
     /// What has arrived over `from` goes on over a link with a detour.
     #[inline(never)]
     fn forward_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, arrived: &Arrived) -> Option<Event<P>> {
@@ -732,17 +683,6 @@ fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
     let detour = |link: &Link| if link.bridge.is_some() { BRIDGED } else { beside[link.from as usize] };
     let detours: Vec<u32> = graph.links.iter().map(detour).collect();
     if detours.iter().all(|&detour| detour == NONE) { Vec::new() } else { detours }
-}
-
-/// By switch, the routing policy of a whole network; nothing where it has none, or nothing to choose from.
-fn policies(graph: &Graph, seed: u64, routes: &Routes) -> Vec<Routing> {
-    let Some(config) = graph.routing.filter(|_| routes.has_choice()) else { return Vec::new() };
-    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
-    let policy = |name: &str| {
-        let stream = Stream::named(seed, &format!("routing/{name}")).small();
-        Routing::new(&config, Context { stream })
-    };
-    switches.map(|node| policy(&node.name)).collect()
 }
 
 /// By link, the switch whose port it is; nothing where nothing has a congestion point.
