@@ -155,7 +155,7 @@ def test_the_librarys_reference_has_no_docstring_that_is_pythons_own():
 def test_the_readme_lists_every_component(kind, heading):
     text = " ".join((CHECKOUT / "README.md").read_text().split())
     (listed,) = re.findall(rf"\*\*{heading}\*\*: (.+?);", text)
-    names = [item.removesuffix(" rate law").removesuffix("'s") for item in listed.split(", ")]
+    names = [item.removesuffix(" rate control").removesuffix("'s") for item in listed.split(", ")]
     listed_here = [item.get("title", item["name"]) for item in native.components() if item["kind"] == kind]
 
     def plain(name: str) -> str:

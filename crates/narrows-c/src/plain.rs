@@ -22,7 +22,7 @@ const MAX_STATE: usize = 1 << 20;
 /// Behind a state: a function that writes beyond its end changes it.
 const GUARD: u64 = 0x6e61_7272_6f77_7321;
 /// The largest rate, bit/s.
-const MOST_RATE: f64 = 1e15;
+const MAX_RATE: f64 = 1e15;
 
 #[repr(C)]
 #[derive(Clone, Debug)]
@@ -258,9 +258,9 @@ impl Plain {
         if threshold.is_nan() || threshold < 1.0 {
             end_run(format!("{file}: {hook} leaves a threshold of {threshold} packets, where 1 or more are possible"));
         }
-        if pacing_rate != 0.0 && !(1.0..=MOST_RATE).contains(&pacing_rate) {
+        if pacing_rate != 0.0 && !(1.0..=MAX_RATE).contains(&pacing_rate) {
             end_run(format!(
-                "{file}: {hook} leaves a pacing rate of {pacing_rate} bit/s, where 0 and 1 to {MOST_RATE:e} are possible"
+                "{file}: {hook} leaves a pacing rate of {pacing_rate} bit/s, where 0 and 1 to {MAX_RATE:e} are possible"
             ));
         }
     }

@@ -68,7 +68,7 @@ impl Flags {
     pub const SYN: Flags = Flags(1);
     /// The acknowledgement field is meaningful.
     pub const ACK: Flags = Flags(2);
-    /// ECN echo [RFC 3168 §6.1].
+    /// ECE [RFC 3168 §6.1].
     pub const ECE: Flags = Flags(4);
     /// Congestion window reduced [RFC 3168 §6.1].
     pub const CWR: Flags = Flags(8);

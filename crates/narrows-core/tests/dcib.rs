@@ -81,7 +81,7 @@ fn acquainted(config: &Config) -> [Edge<Wire>; 2] {
     edges
 }
 
-/// At the full rate, copies live for a round trip and nothing is changed.
+/// At the full rate, copies live for an RTT and nothing is changed.
 #[test]
 fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
     let config = config();
@@ -112,7 +112,7 @@ fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
                 }
             }
         }
-        assert!(near.deadline() > now, "nothing is sent again");
+        assert!(near.deadline() > now, "nothing is retransmitted");
         let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Marked][index as usize % 4];
         let packet = data(index, ecn);
         sent.push(packet);
@@ -263,7 +263,7 @@ fn a_connection_that_has_the_ports_of_another_waits_for_nothing_of_it() {
     assert_eq!(shown(first), [11]);
 }
 
-/// A dead far edge is noticed within two round trips, and marking goes on soon after it is there again.
+/// A dead far edge is noticed within two RTTs, and marking goes on soon after it is there again.
 #[test]
 fn a_dead_edge_stops_the_marking_and_a_new_one_resumes_it() {
     let mut bridge = bridge("cubic", config());
@@ -273,7 +273,7 @@ fn a_dead_edge_stops_the_marking_and_a_new_one_resumes_it() {
     let marked = |bridge: &Bridge| bridge.edges[0].as_ref().unwrap().transmitted().marked_packets;
     assert!(marked(&bridge) > 100);
     bridge.kill(1);
-    // What was acknowledged before is still on its way, for half a round trip.
+    // What was acknowledged before is still on its way, for half an RTT.
     bridge.run_until(after(Span::from_ms(300 + 5 + 20 + 3)));
     let before = marked(&bridge);
     bridge.run_until(after(Span::from_ms(1_500)));
@@ -336,7 +336,7 @@ fn a_full_store_leaves_packets_unmarked() {
     assert_eq!(near.stored(), Bytes::new(30_000));
 }
 
-/// The wait in the router's own queue is no part of the round trip, and no reason to send again.
+/// The wait in the router's own queue is no part of the RTT, and no reason to send again.
 #[test]
 fn a_packet_that_waits_in_the_own_queue_is_not_sent_again() {
     let config = Config { share: Share::WHOLE, ..config() };
@@ -360,7 +360,7 @@ fn a_packet_that_waits_in_the_own_queue_is_not_sent_again() {
     }
 }
 
-/// A greeting that was recorded and is sent again changes nothing.
+/// A greeting that was recorded and is retransmitted changes nothing.
 #[test]
 fn an_old_greeting_is_not_answered() {
     let config = config();

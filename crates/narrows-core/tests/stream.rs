@@ -162,7 +162,7 @@ fn the_initial_window_leaves_at_once_and_doubles_each_round() {
     pair.offer(0, 1 << 24, 1);
     let mut windows = Vec::new();
     for round in 1..6 {
-        // Established after one round trip; the window of round n has left just after (n)·RTT.
+        // Established after one RTT; the window of round n has left just after (n)·RTT.
         pair.run_until(after(Span::from_us(10_000 * round + 1)));
         windows.push(pair.ends[0].window().get());
         assert_eq!(u64::from(pair.ends[0].outstanding()), pair.ends[0].window().get());

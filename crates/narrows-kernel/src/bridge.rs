@@ -48,7 +48,7 @@ const ROOT: &str = "/sys/fs/bpf/narrows";
 pub enum Side {
     /// Its own site.
     Inside,
-    /// The wide area.
+    /// The WAN.
     Outside,
 }
 

@@ -155,7 +155,7 @@ struct Appointment {
 }
 
 impl Agenda {
-    /// An empty agenda, shaped for this network, in which so many `links` and lanes have arrivals.
+    /// An empty agenda, shaped for this network, in which so many `links` and urgent queues have arrivals.
     pub(crate) fn new(graph: &Graph, links: u32) -> Agenda {
         let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
         Agenda::of(links, frames)

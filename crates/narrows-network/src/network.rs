@@ -192,7 +192,7 @@ const WIDE: usize = 500;
 
 impl<P: Payload> Network<P> {
     /// A network at rest. `seed` decides which of several equal paths a flow takes, which packets a lossy wire loses,
-    /// and what random laws draw.
+    /// and what random AQMs draw.
     pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
         let routes = Routes::new(graph, seed)?;
         if let Some((link, obstacle)) = graph.excluded() {
@@ -220,7 +220,7 @@ impl<P: Payload> Network<P> {
         let is_plain = !has_served && detours.is_empty() && ports.are_plain() && policies.is_empty();
         let paths = (routes.needs_paths() && policies.is_empty()).then(Paths::new);
         Ok(Network {
-            agenda: Agenda::new(graph, ports.with_lanes()),
+            agenda: Agenda::new(graph, ports.with_urgent_queues()),
             switches: near_ends(graph),
             ports,
             detours,
@@ -321,9 +321,9 @@ impl<P: Payload> Network<P> {
     /// never refused. [`take_feedback`](Self::take_feedback) has what the port's congestion point told by it.
     pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool) -> Offered {
         self.note(now, link, Happened::Offered(packet));
-        if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
-            let offered = self.ports.notify(now, link, lane, packet);
-            return self.follow(lane, offered);
+        if let Some(queue) = self.ports.urgent_queue(link).filter(|_| urgent) {
+            let offered = self.ports.notify(now, link, queue, packet);
+            return self.follow(queue, offered);
         }
         let offered = self.ports.offer(now, link, packet);
         self.follow(link, offered)
@@ -446,9 +446,9 @@ impl<P: Payload> Network<P> {
             self.follow_served(now);
             return;
         }
-        if let Some(lane) = self.ports.lane(onward) {
-            let offered = self.ports.notify(now, onward, lane, packet);
-            self.follow(lane, offered);
+        if let Some(queue) = self.ports.urgent_queue(onward) {
+            let offered = self.ports.notify(now, onward, queue, packet);
+            self.follow(queue, offered);
         }
     }
 
@@ -516,7 +516,7 @@ impl<P: Payload> Network<P> {
                 }
                 FarEnd::Switch(switch) => switch,
             };
-            if !PLAIN && self.ports.is_lane(link) {
+            if !PLAIN && self.ports.is_urgent_queue(link) {
                 self.notify_from(now, switch, *self.ports.packet(&arrived));
                 continue;
             }
@@ -591,7 +591,7 @@ impl<P: Payload> Network<P> {
             }
         }
         self.tell_dropped(now);
-        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
+        if packet.is_urgent() && !self.ports.is_urgent_queue(link) && self.ports.is_served(link) {
             self.ports.urgent_has_come(link);
         }
         if let Some((priorities, time)) = packet.as_pause() {
@@ -601,7 +601,7 @@ impl<P: Payload> Network<P> {
             self.follow_served(now);
             return Some(self.ports.has_recalled().then_some(Event::Recalled { link: paused }));
         }
-        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
+        if packet.is_urgent() && !self.ports.is_urgent_queue(link) && self.ports.is_served(link) {
             let FarEnd::Switch(switch) = arrived.far_end else { return None };
             self.notify_from(now, switch, packet);
             return Some(None);

@@ -3,7 +3,7 @@
 //!
 //! The packet in service counts towards limit, marking threshold and pool until its last bit has left, and a departure
 //! at `t` frees its place before an arrival at `t`. Which packets have left is only looked up when an answer depends on
-//! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
+//! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and AQMs grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
 //! A port with several queues, or that can be paused, cannot know that: it is *served lazily*, see `port/served.rs`, and shares
@@ -15,9 +15,9 @@
 mod build;
 mod counters;
 mod ingress;
-mod lanes;
 mod pausable;
 mod served;
+mod urgent;
 mod wire;
 mod withdrawn;
 
@@ -29,7 +29,6 @@ use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use ingress::Memories;
-use lanes::is_inside;
 use narrows_core::packet;
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
@@ -39,6 +38,7 @@ use narrows_plan::{Graph, Link};
 use pausable::Counted;
 use served::Served;
 use std::collections::VecDeque;
+use urgent::is_inside;
 use wire::Wire;
 
 /// A byte at one bit per second.
@@ -86,7 +86,7 @@ pub enum Offered {
     Accepted {
         /// When its last bit leaves the port; [`Time::NEVER`] while others may go before it, or the port is paused.
         departure: Time,
-        /// Whether the port's law marked it.
+        /// Whether the port's AQM marked it.
         marked: bool,
     },
     /// The port refused it.
@@ -189,8 +189,8 @@ pub(crate) struct First {
 /// What a packet touches only where there is doubt.
 #[derive(Clone, Debug)]
 struct Rules {
-    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
-    calm: Backlog,
+    /// Up to this, the packet's bytes included, neither AQM nor limit has anything to say.
+    fast_path: Backlog,
     limit: Limit,
     aqm: Option<Aqm>,
     line: Line,
@@ -228,7 +228,7 @@ struct SharedPool {
     links: Vec<u32>,
 }
 
-/// Every port of a network, by link, with the packets in their queues and on their wires; after them the lanes.
+/// Every port of a network, by link, with the packets in their queues and on their wires; after them the urgent queues.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports<P> {
     ports: Vec<Port>,
@@ -245,15 +245,15 @@ pub(crate) struct Ports<P> {
     store: Store<P>,
     /// Whether the network looks at every packet that reaches a far end.
     looks_at_all: bool,
-    /// Number of links: from here on ports are lanes.
+    /// Number of links: from here on ports are urgent queues.
     links: u32,
-    /// By link: its lane; [`NONE`] for none. Empty where there is none.
-    lanes: Vec<u32>,
-    /// By lane: its link.
+    /// By link: its urgent queue; [`NONE`] for none. Empty where there is none.
+    urgent_queues: Vec<u32>,
+    /// By urgent queue: its link.
     beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
-    /// Links whose other ends are to be told of pauses; ports of which the next end is to be told; links and lanes with a first
+    /// Links whose other ends are to be told of pauses; ports of which the next end is to be told; links and urgent queues with a first
     /// packet; what has left hosts' ports.
     frames: VecDeque<u32>,
     wakes: VecDeque<(u32, Time)>,
@@ -266,7 +266,7 @@ pub(crate) struct Ports<P> {
 }
 
 impl Port {
-    /// Whether neither law nor limit nor pool has a say in a packet of `size`, and its time on the line is one product.
+    /// Whether neither AQM nor limit nor pool has a say in a packet of `size`, and its time on the line is one product.
     #[inline(always)]
     fn decides_alone(&self, size: Bytes) -> bool {
         (self.held_packets < self.free_packets) & (self.held_bytes + size.get() <= u64::from(self.free_bytes))
@@ -315,15 +315,15 @@ impl Port {
 }
 
 /// The largest backlog, arriving packet included in its bytes, at which neither `limit` nor `aqm` has a say.
-fn calm(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
+fn fast_path_backlog(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
     let within_limit = match limit {
         Limit::Unlimited => Backlog::MAX,
         Limit::Packets(Packets::ZERO) => Backlog::EMPTY,
         Limit::Packets(most) => Backlog { packets: most - Packets::new(1), ..Backlog::MAX },
         Limit::Bytes(bytes) => Backlog { bytes, ..Backlog::MAX },
     };
-    let within_law = aqm.map_or(Backlog::MAX, |aqm| aqm.indifferent_up_to().unwrap_or(Backlog::EMPTY));
-    Backlog { bytes: within_limit.bytes.min(within_law.bytes), packets: within_limit.packets.min(within_law.packets) }
+    let within_aqm = aqm.map_or(Backlog::MAX, |aqm| aqm.indifferent_up_to().unwrap_or(Backlog::EMPTY));
+    Backlog { bytes: within_limit.bytes.min(within_aqm.bytes), packets: within_limit.packets.min(within_aqm.packets) }
 }
 
 impl<P: Payload> Ports<P> {
@@ -445,7 +445,7 @@ impl<P: Payload> Ports<P> {
         (Offered::Accepted { departure, marked }, first)
     }
 
-    /// When the packet leaves and whether it is to be marked, or why it is dropped: where law, limit or pool have a say, or the
+    /// When the packet leaves and whether it is to be marked, or why it is dropped: where AQM, limit or pool have a say, or the
     /// line's time is no whole number of picoseconds.
     #[inline(never)]
     fn ask_rules(
@@ -458,7 +458,7 @@ impl<P: Payload> Ports<P> {
     ) -> Result<(Time, bool), DropReason> {
         let size = Bytes::new(u64::from(ip_bytes));
         let mut verdict = Ok(false);
-        if !self.is_calm(link, size) {
+        if !self.is_on_fast_path(link, size) {
             verdict = self.judge(now, link, size, ecn_capable);
         }
         let pool = self.ports[link as usize].pool;
@@ -478,13 +478,13 @@ impl<P: Payload> Ports<P> {
         Ok((self.finish(now, link, start, wire_bytes, size), marked))
     }
 
-    /// Whether a packet of `size` may come in without asking law and limit.
-    fn is_calm(&self, link: u32, size: Bytes) -> bool {
-        let (held, calm) = (self.ports[link as usize].held(), self.rules[link as usize].calm);
-        held.packets <= calm.packets && held.bytes + size <= calm.bytes
+    /// Whether a packet of `size` may come in without asking AQM and limit.
+    fn is_on_fast_path(&self, link: u32, size: Bytes) -> bool {
+        let (held, fast_path) = (self.ports[link as usize].held(), self.rules[link as usize].fast_path);
+        held.packets <= fast_path.packets && held.bytes + size <= fast_path.bytes
     }
 
-    /// Counts what law, limit and pool have said of a packet.
+    /// Counts what AQM, limit and pool have said of a packet.
     fn note(&mut self, link: u32, size: Bytes, verdict: Result<bool, DropReason>) {
         match verdict {
             Ok(true) => self.rules[link as usize].marked += Packets::new(1),
@@ -564,10 +564,10 @@ impl<P: Payload> Ports<P> {
         self.held(link)
     }
 
-    /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
+    /// AQM and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
     fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
         self.settle(now, link);
-        if self.is_calm(link, size) {
+        if self.is_on_fast_path(link, size) {
             return Ok(false);
         }
         if self.rules[link as usize].wire != NONE && self.is_down(now, link) {

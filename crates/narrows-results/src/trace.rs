@@ -100,7 +100,7 @@ row! {
     pacing_bps: Option<u64>, "bit/s", "Pacing rate, IP bits. Null without pacing.";
     near_source_bps: Option<u64>, "bit/s", "Rate to which an adjacent switch limits it. Null while none does.";
     srtt_ns: Option<u64>, "ns", "Smoothed RTT. Null before the first sample.";
-    min_rtt_ns: Option<u64>, "ns", "Least RTT that it knows of.";
+    min_rtt_ns: Option<u64>, "ns", "Minimum RTT that it knows of.";
     rto_ns: Option<u64>, "ns", "Retransmission timeout, without backoff.";
     in_flight_packets: Option<u32>, "packets", "Packets sent, neither delivered nor thought lost.";
     outstanding_packets: Option<u32>, "packets", "Packets sent and not acknowledged in sequence.";

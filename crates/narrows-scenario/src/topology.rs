@@ -429,7 +429,7 @@ const SET_POINT_AT_10_GBPS: u64 = 33_000;
 fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>, mtu: Mtu) -> Point {
     let settings = Settings::new(congestion_point::SPECS[0].parameters, values);
     let marks_at = match aqm {
-        Some(AqmConfig::Threshold(law)) => match law.mark_at {
+        Some(AqmConfig::Threshold(aqm)) => match aqm.mark_at {
             Size::Packets(packets) => packets.get() * mtu.packet().get(),
             Size::Bytes(bytes) => bytes.get(),
         },

@@ -124,10 +124,10 @@ fn pairs(traffic: &Traffic) -> Pairs {
 fn idle(plan: &Plan) -> Vec<Said> {
     let graph = &plan.network;
     let full = graph.mtu.packet();
-    // By law and what it needs and has, the ports.
+    // By AQM and what it needs and has, the ports.
     let mut found: BTreeMap<(&str, String, String), Vec<&str>> = BTreeMap::new();
     for link in &graph.links {
-        let (law, onset) =
+        let (aqm, onset) =
             match (link.scheduler.as_ref().map(|scheduler| (scheduler.spec().name, scheduler.aqm())), link.aqm) {
                 (None | Some((_, Aqms::OfPort)), Some(aqm)) | (Some((_, Aqms::Each(aqm))), _) => {
                     (aqm.spec().name, aqm.onset())
@@ -154,11 +154,11 @@ fn idle(plan: &Plan) -> Vec<Said> {
             }
             Onset::Queue(_) | Onset::Delay(_) => continue,
         };
-        found.entry((law, needs, has)).or_default().push(&link.name);
+        found.entry((aqm, needs, has)).or_default().push(&link.name);
     }
-    let say = |((law, needs, has), ports): ((&str, String, String), Vec<&str>)| {
+    let say = |((aqm, needs, has), ports): ((&str, String, String), Vec<&str>)| {
         (
-            format!("`{law}` acts beyond {needs} and so hardly ever at {}, whose buffer holds {has}", listed(&ports)),
+            format!("`{aqm}` acts beyond {needs} and so hardly ever at {}, whose buffer holds {has}", listed(&ports)),
             "give the port a larger buffer (`limit`, `pool`), or the AQM a smaller target".to_owned(),
         )
     };

@@ -458,7 +458,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         if end.receiving.is_none_or(|current| current.flow != number) {
-            // Of flows that follow each other, an earlier one may go on, or this one be whole and only sent again.
+            // Of flows that follow each other, an earlier one may go on, or this one be whole and only retransmitted.
             let waits = end.receiving.is_some() || flow.done < Time::NEVER;
             if waits && self.is_of_program(slot) {
                 return;

@@ -1,4 +1,4 @@
-//! What the emulated switches tell hosts near by: a sampled packet's sender hears of the congestion that it met, in a datagram
+//! What the emulated switches tell hosts of their site: a sampled packet's sender hears of the congestion that it met, in a datagram
 //! as `docs/reference/wire.md` has it.
 
 use std::net::IpAddr;

@@ -123,13 +123,13 @@ pub enum TestbedError {
         most: Rate,
     },
     /// The plan's hosts listen to near-source switches, and the driver of the run brought nobody along who can limit connections.
-    #[error("host {host} listens to switches near by, and nothing here can limit its connections")]
+    #[error("host {host} listens to notifications, and nothing here can limit its connections")]
     NobodyListens {
         /// The first one's name.
         host: String,
     },
     /// A host's near-source loop failed.
-    #[error("host {host} cannot listen to switches near by: {reason}")]
+    #[error("host {host} cannot listen to notifications: {reason}")]
     Listener {
         /// Its name.
         host: String,

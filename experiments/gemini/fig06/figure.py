@@ -30,5 +30,5 @@ def draw(results: Results) -> alt.TopLevelMixin:
 
 
 def _against_n(table: pl.DataFrame) -> pl.DataFrame:
-    """The arms `vegas-N` as one arm with an axis."""
+    """The schemes `vegas-N` as one scheme with an axis."""
     return table.with_columns(pl.col("arm").str.strip_prefix("vegas-").alias(AXIS), pl.lit("vegas").alias("arm"))

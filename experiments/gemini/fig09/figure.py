@@ -36,6 +36,6 @@ def _row(runs: pl.DataFrame, place: str, words: str, least_ms: float) -> alt.HCo
 
 
 def _of(runs: pl.DataFrame, suffix: str) -> pl.DataFrame:
-    """The runs of the arms that end like this, called as their scheme."""
+    """The runs of the schemes whose names end like this, without that ending."""
     wanted = {f"{scheme}{suffix}": scheme for scheme in SCHEMES}
     return runs.filter(pl.col("arm").is_in(list(wanted))).with_columns(pl.col("arm").replace_strict(wanted))

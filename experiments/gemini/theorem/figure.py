@@ -23,7 +23,7 @@ ROUND_TRIPS = tuple(f"RTT {rtt:g} ms" for rtt in ROUND_TRIPS_MS)
 CUTS = ("0.2", "0.33", "0.5", "0.7")
 RATE_BPS = 1e9
 PACKET_BYTES = 1500
-LEAST_WINDOW = 2.0
+MIN_WINDOW = 2.0
 """Packets: below it the analysis' windows are none that a sender has."""
 
 
@@ -107,7 +107,7 @@ def _analysed(runs: pl.DataFrame) -> pl.DataFrame:
         rtt = rtt_ms / 1e3
         step = min(5.0, max(0.1, 1.2e-7 * RATE_BPS * rtt))
         tooth = Sawtooth(float(flows), capacity, rtt, packets, largest_scale(capacity, rtt, packets), step)
-        if tooth.critical_window >= LEAST_WINDOW:
+        if tooth.critical_window >= MIN_WINDOW:
             rows += [(f"longest {packets}", name, flows, tooth.highest)]
             rows += [(f"shortest {packets}", name, flows, max(0.0, tooth.lowest))]
     return pl.DataFrame(rows, schema=["column", "arm", AXIS, "value"], orient="row")

@@ -40,7 +40,7 @@ def _panel(frames: Frames, size_class: str, column: str, title: str) -> sweep.Pa
 
 
 def along(table: pl.DataFrame) -> pl.DataFrame:
-    """A row of an arm becomes one of its parameter's line; the default arm one of every line."""
+    """A scheme's row becomes one of its parameter's line; the default scheme's one of every line."""
     parts = []
     for case in table["case"].unique(maintain_order=True).to_list():
         rows = table.filter(pl.col("case") == case)

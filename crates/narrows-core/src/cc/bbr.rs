@@ -6,7 +6,7 @@
 //! Startup ──────────────▶ Drain ──────────────────▶ ProbeBandwidth: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1
 //!    ▲                                                 ▲
 //!    │ pipe not yet full                               │ after 200 ms and a round
-//!    └──────────────────── ProbeRoundTrip ─────────────┘ ◀── from any mode, when the minimum RTT is 10 s old
+//!    └──────────────────── ProbeRtt ─────────────┘ ◀── from any mode, when the minimum RTT is 10 s old
 //! ```
 //!
 //! Integers as in Linux `tcp_bbr.c`: bandwidth in packets per microsecond, Q24; gains in 1/256; RTTs in whole
@@ -61,7 +61,7 @@ const CYCLE: [u64; 8] = [GAIN_ONE * 5 / 4, GAIN_ONE * 3 / 4, 256, 256, 256, 256,
 const BANDWIDTH_ROUNDS: u64 = 10;
 /// The RTT is the least of this long.
 const ROUND_TRIP_WINDOW: Span = Span::from_secs(10);
-/// How long ProbeRoundTrip holds its small window at least.
+/// How long ProbeRtt holds its small window at least.
 const PROBE_ROUND_TRIP: Span = Span::from_ms(200);
 /// The smallest window while acknowledgements come: enough for two delayed ones.
 const MIN_WINDOW: u64 = 4;
@@ -90,10 +90,10 @@ enum Mode {
         /// Start of this phase.
         since: Time,
     },
-    ProbeRoundTrip(Dip),
+    ProbeRtt(Dip),
 }
 
-/// The stages of ProbeRoundTrip.
+/// The stages of ProbeRtt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dip {
     /// Until no more than four packets are in flight.
@@ -112,7 +112,7 @@ pub struct Bbr {
     mode: Mode,
     /// Packets.
     window: u64,
-    /// The window before recovery or ProbeRoundTrip.
+    /// The window before recovery or ProbeRtt.
     prior_window: u64,
     restore_window: bool,
     pacing: Option<Rate>,
@@ -134,7 +134,7 @@ pub struct Bbr {
     round_trip_us: Option<u64>,
     round_trip_at: Option<Time>,
     restarting_from_idle: bool,
-    /// Samples of packets sent at these delivered counts were taken in ProbeRoundTrip and count as application-limited.
+    /// Samples of packets sent at these delivered counts were taken in ProbeRtt and count as application-limited.
     muted: Option<(u64, u64)>,
 
     /// Bandwidth when it last grew by a quarter, and the rounds since; once there are three, the pipe stays full.
@@ -208,7 +208,7 @@ impl Bbr {
             Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBandwidth { .. } if policed => GAIN_ONE,
             Mode::ProbeBandwidth { index, .. } => CYCLE[usize::from(index)],
-            Mode::ProbeRoundTrip(_) => GAIN_ONE,
+            Mode::ProbeRtt(_) => GAIN_ONE,
         }
     }
 
@@ -216,7 +216,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
             Mode::ProbeBandwidth { .. } => WINDOW_GAIN,
-            Mode::ProbeRoundTrip(_) => GAIN_ONE,
+            Mode::ProbeRtt(_) => GAIN_ONE,
         }
     }
 
@@ -256,7 +256,7 @@ impl Bbr {
         self.with_quanta(packets)
     }
 
-    /// The sample, unless it says nothing; with the samples of ProbeRoundTrip counted as application-limited.
+    /// The sample, unless it says nothing; with the samples of ProbeRtt counted as application-limited.
     fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let mut sample = ack.delivery.filter(|sample| sample.interval.as_us() > 0)?;
         if let Some((from, to)) = self.muted {
@@ -375,9 +375,9 @@ impl Bbr {
                 self.round_trip_at = Some(ack.now);
             }
         }
-        if expired && !self.restarting_from_idle && !matches!(self.mode, Mode::ProbeRoundTrip(_)) {
+        if expired && !self.restarting_from_idle && !matches!(self.mode, Mode::ProbeRtt(_)) {
             self.save_window();
-            self.mode = Mode::ProbeRoundTrip(Dip::Falling);
+            self.mode = Mode::ProbeRtt(Dip::Falling);
             self.muted = Some((ack.delivered.get(), ack.delivered.get()));
         }
         self.dip(ack);
@@ -385,7 +385,7 @@ impl Bbr {
     }
 
     fn dip(&mut self, ack: &Ack) {
-        let Mode::ProbeRoundTrip(dip) = &mut self.mode else { return };
+        let Mode::ProbeRtt(dip) = &mut self.mode else { return };
         if let Some((_, to)) = &mut self.muted {
             *to = ack.delivered.get() + ack.in_flight.get();
         }
@@ -413,7 +413,7 @@ impl Bbr {
     /// Notes the last good window.
     fn save_window(&mut self) {
         let in_recovery = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if in_recovery || matches!(self.mode, Mode::ProbeRoundTrip(_)) {
+        if in_recovery || matches!(self.mode, Mode::ProbeRtt(_)) {
             self.prior_window = self.prior_window.max(self.window);
         } else {
             self.prior_window = self.window;
@@ -459,7 +459,7 @@ impl Bbr {
             }
             self.window = self.window.max(MIN_WINDOW);
         }
-        if matches!(self.mode, Mode::ProbeRoundTrip(_)) {
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.window = self.window.min(MIN_WINDOW);
         }
     }

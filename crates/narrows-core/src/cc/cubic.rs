@@ -281,7 +281,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// An ECN echo cuts as a loss does [RFC 9438 §4.6].
+    /// An ECE cuts as a loss does [RFC 9438 §4.6].
     fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {
         let reduced = self.reduced();
         self.window.cut(reduced);

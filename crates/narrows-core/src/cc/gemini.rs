@@ -1,12 +1,12 @@
 //! GEMINI: one window for two kinds of network [GEMINI §III].
 //!
-//! Inside a datacenter congestion shows as ECN marks, across the wide area as delay. GEMINI listens to both, answers the
+//! Inside a datacenter congestion shows as ECN marks, across the WAN as delay. GEMINI listens to both, answers the
 //! stronger at most once per RTT, scales the answer to ECN by F (long paths are cut gently) and the growth by h
 //! (long paths grow faster), and paces every packet.
 //!
 //! ```text
 //! acknowledgement ─▶ measure: α, RTT_min of the window, RTT_base
-//!                 ─▶ detect:  ECN echo?   RTT_min of the previous window > RTT_base + T?
+//!                 ─▶ detect:  ECE?   RTT_min of the previous window > RTT_base + T?
 //!                 ─▶ react:   either ─▶ W ← W·(1 − max(α·F, β))   once per RTT
 //!                             neither ─▶ W ← W + h/W per packet, or slow start
 //! ```

@@ -34,7 +34,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// The least gain is 1/16 [LEDBAT++ §4.2].
-const MOST_GAIN_DIVISOR: u64 = 16;
+const MAX_GAIN_DIVISOR: u64 = 16;
 /// The window of a slowdown, and the least: two packets [LEDBAT++ §4.4].
 const LEAST: u64 = 2 * ONE;
 /// A slowdown holds its window for so many RTTs, and the first begins as long after the first slow start.
@@ -105,7 +105,7 @@ impl LedbatPlusPlus {
     /// 1/min(16, ⌈2·target/base⌉) in 2^-20 [LEDBAT++ §4.2].
     fn gain(&self) -> u64 {
         let base = self.base.value().unwrap_or(u64::MAX).max(1);
-        ONE / (2 * self.target.as_ns()).div_ceil(base).clamp(1, MOST_GAIN_DIVISOR)
+        ONE / (2 * self.target.as_ns()).div_ceil(base).clamp(1, MAX_GAIN_DIVISOR)
     }
 
     /// A slowdown that began at `since` is over: the next one begins nine times as long from now.

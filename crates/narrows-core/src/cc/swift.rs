@@ -51,7 +51,7 @@ const TIMEOUTS: u32 = 5;
 /// What a flow may keep in queues, by default: fewer would be less than the bursts of its own host.
 const QUEUEING: Packets = Packets::new(20);
 /// The same in time, on fast lines.
-const LEAST_QUEUEING: Span = Span::from_us(25);
+const MIN_QUEUEING: Span = Span::from_us(25);
 
 /// What does not change in a connection's life. Factors and windows in 2^-20.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl Constants {
             base_target: settings.span_or_auto("base-target"),
             queueing: settings
                 .span_or_auto("queueing")
-                .unwrap_or_else(|| path.line_rate.time_for(QUEUEING.bytes(path.packet)).max(LEAST_QUEUEING)),
+                .unwrap_or_else(|| path.line_rate.time_for(QUEUEING.bytes(path.packet)).max(MIN_QUEUEING)),
             ai: settings.real("ai"),
             beta: settings.real("beta"),
             max_mdf: settings.real("max-mdf"),

@@ -48,7 +48,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Decisions in a row without a growing RTT after which the rate grows by [`HYPER`] steps [TIMELY §4.3].
-const CALM: u32 = 5;
+const HYPER_AFTER: u32 = 5;
 /// Steps of the additive growth then.
 const HYPER: u64 = 5;
 /// A quarter: gradients of so much decide alone [Zhu 2016 eq. 30].
@@ -82,7 +82,7 @@ pub struct Timely {
     /// Average of the differences of RTTs, picoseconds.
     difference: i64,
     /// Decisions in a row without a growing RTT.
-    calm: u32,
+    without_growth: u32,
     /// Payload still to be acknowledged before the next decision.
     left: u64,
     /// After a timeout one packet goes, until something is acknowledged.
@@ -118,7 +118,7 @@ impl Timely {
             before: None,
             last: None,
             difference: 0,
-            calm: 0,
+            without_growth: 0,
             left: constants.segment,
             probes: false,
         }
@@ -145,7 +145,7 @@ impl Timely {
         let Constants { low, high, beta, patched, .. } = self.constants;
         let low = low.unwrap_or(least + Span::from_us(30));
         let high = high.unwrap_or(least + Span::from_us(480));
-        self.calm = if gradient <= 0 { self.calm.saturating_add(1) } else { 0 };
+        self.without_growth = if gradient <= 0 { self.without_growth.saturating_add(1) } else { 0 };
         if rtt < low {
             self.add(1);
         } else if rtt > high {
@@ -153,7 +153,7 @@ impl Timely {
         } else if patched {
             self.follow(gradient, rtt, low);
         } else if gradient <= 0 {
-            self.add(if self.calm >= CALM { HYPER } else { 1 });
+            self.add(if self.without_growth >= HYPER_AFTER { HYPER } else { 1 });
         } else {
             let share = u128::from(beta) * u128::from(gradient.unsigned_abs()) / u128::from(ONE);
             self.reduce(u64::try_from(share).unwrap_or(ONE));

@@ -157,7 +157,7 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// Losses and echoes halve the window as Reno does.
+    /// Losses and ECE halve the window as Reno does.
     fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {
         self.window.cut(self.window.packets / 2);
     }

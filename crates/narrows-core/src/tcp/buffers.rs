@@ -62,7 +62,7 @@ impl SendBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveBuffer {
     buffer: Buffer,
-    /// Our clock when the present RTT began: it ends with the first segment that echoes a later one.
+    /// Our clock when the present RTT began: it ends with the first segment that returns a later timestamp.
     since: u32,
 }
 

@@ -49,9 +49,9 @@ pub struct Tallies {
     pub timeouts: u32,
     /// What retransmission timers that expired had waited; of the handshake's the SYN's alone, which the opener waits for.
     pub rto_wait: Span,
-    /// Sum of the round-trip samples.
+    /// Sum of the RTT samples.
     pub rtt_sum: Span,
-    /// Number of round-trip samples.
+    /// Number of RTT samples.
     pub rtt_count: u64,
     /// Payload bytes that arrived here marked.
     pub marked_bytes: u64,
@@ -207,7 +207,7 @@ impl Endpoint {
         }
     }
 
-    /// `sent_once` is when our SYN or SYN-ACK left, if only one did: the first round-trip sample.
+    /// `sent_once` is when our SYN or SYN-ACK left, if only one did: the first RTT sample.
     fn establish(&mut self, now: Time, sent_once: Option<Time>, stack: &Stack) {
         self.handshake = Handshake::Established;
         self.handshake_timer = Time::NEVER;

@@ -10,7 +10,7 @@
 //! | `sender` | what to send next; what an acknowledgement means |
 //! | `sender/timers` | when it acts unasked |
 //! | `sender/bursts` | how much may go at once |
-//! | `sender/recovery` | when an episode of loss or congestion begins and ends, and whether it was needless |
+//! | `sender/recovery` | when an episode of loss or congestion begins and ends, and whether it was spurious |
 //! | `scoreboard` | which outstanding segments are delivered, lost, retransmitted |
 //! | `reduction` | the window during recovery (PRR) |
 //! | `rtt` | smoothed and minimum RTT, the retransmission timeout |

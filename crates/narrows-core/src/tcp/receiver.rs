@@ -196,7 +196,7 @@ impl Receiver {
             }
         }
         if arrival.end <= self.next {
-            // All of it was here before: say which, so that the sender can undo a needless reduction [RFC 2883 §4].
+            // All of it was here before: say which, so that the sender can undo a spurious reduction [RFC 2883 §4].
             self.duplicate = Some((arrival.start, arrival.end));
             self.pending = Pending::Now;
             // The sender is at a loss for acknowledgements (Linux `tcp_enter_quickack_mode`).

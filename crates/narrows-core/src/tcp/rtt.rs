@@ -1,4 +1,4 @@
-//! Round-trip estimation and the retransmission timeout.
+//! RTT estimation and the retransmission timeout.
 
 use super::profile::{Profile, RtoVariance};
 use crate::units::{Span, Time};

@@ -409,7 +409,7 @@ impl Sender {
     /// Whether, until something else happens, acknowledgements without reports can only deliver in order, and nothing but new data
     /// is to be sent.
     pub(super) fn is_undisturbed(&self, stack: &Stack) -> bool {
-        self.is_calm(stack)
+        self.is_on_fast_path(stack)
             && self.buffer.is_none()
             && self.near_source.is_none()
             && self.reorder_timer == Time::NEVER
@@ -455,7 +455,7 @@ impl Sender {
     #[inline(never)]
     fn take_any_ack(&mut self, now: Time, ack: Seq, ece: bool, segment: Segment, stack: &Stack) {
         let prior_in_flight = self.board.in_flight();
-        let calm = !ece && segment.sack.is_empty() && self.is_calm(stack);
+        let on_fast_path = !ece && segment.sack.is_empty() && self.is_on_fast_path(stack);
         let advanced = ack > self.una;
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
@@ -471,7 +471,7 @@ impl Sender {
         let echo = segment.timestamp_echo;
         let mut summary = AckSummary { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
         let mut samples = self.measure(now, &summary, stack);
-        let LossSignal { found, lost, began } = if calm {
+        let LossSignal { found, lost, began } = if on_fast_path {
             self.reorder_timer = Time::NEVER;
             self.resent_at = None;
             LossSignal::default()
@@ -553,7 +553,7 @@ impl Sender {
 
     /// Nothing is lost, retransmitted, reported beyond a hole or to be undone, and nothing that is out left before what is known
     /// delivered: an acknowledgement without reports can only deliver in order.
-    fn is_calm(&self, stack: &Stack) -> bool {
+    fn is_on_fast_path(&self, stack: &Stack) -> bool {
         self.phase == Phase::Open
             && self.board.is_untouched()
             && self.undo_state.is_none_or(|undo_state| undo_state.unreported != Some(0))

@@ -17,7 +17,7 @@ pub struct Snapshot {
     pub near_source: Option<Rate>,
     /// The smoothed RTT [RFC 6298 §2]; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// The least RTT that the transport knows of.
+    /// The minimum RTT that the transport knows of.
     pub min_rtt: Option<Span>,
     /// The retransmission timeout without backoff.
     pub rto: Span,

@@ -1,4 +1,4 @@
-//! Two hosts, an edge in front of each, and a wide area between the edges that a test may make as bad as it likes.
+//! Two hosts, an edge in front of each, and a WAN between the edges that a test may make as bad as it likes.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Packet for Wire {
 /// Of a host's own link.
 pub const HOST_RATE: Rate = Rate::from_gbps(1);
 
-/// What the wide area does, in a thousandth of the messages each.
+/// What the WAN does, in a thousandth of the messages each.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     /// Lost: of what is Not-ECT, and of everything.

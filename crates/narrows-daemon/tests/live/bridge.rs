@@ -502,7 +502,7 @@ pub(crate) fn what_was_set_is_put_back_and_nothing_stays() -> Outcome {
 }
 
 /// Small packets of one connection from the left host, a tenth of them marked, faster and faster. The far edge gets what is marked and acknowledges
-/// it; all else ends in the wide area, so that what the left bridge can do is measured, and not what two of them and two programs around them can do
+/// it; all else ends in the WAN, so that what the left bridge can do is measured, and not what two of them and two programs around them can do
 /// on the same processors.
 pub(crate) fn how_many_packets_a_second_and_how_long_each_takes() -> Outcome {
     let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0];

@@ -1,4 +1,4 @@
-//! Two sites and a wide area: a host and an edge router each, and between them a program that delays, drops, doubles and reorders as a
+//! Two sites and a WAN: a host and an edge router each, and between them a program that delays, drops, doubles and reorders as a
 //! test wishes. Five network namespaces of this process' own, which go with it.
 
 use std::collections::BinaryHeap;
@@ -28,12 +28,12 @@ pub(crate) const PORT: u16 = 8_936;
 const SIGN: &str = "44";
 const KEY: &str = "5a5b5c5d5e5f505152535455565758595a5b5c5d5e5f50515253545556575859";
 
-/// Interfaces of an edge: to its site, to the wide area.
+/// Interfaces of an edge: to its site, to the WAN.
 pub(crate) const EDGES: [[&str; 2]; 2] = [["nbi0", "nbo0"], ["nbi1", "nbo1"]];
 const WAN: [&str; 2] = ["nbw0", "nbw1"];
 const HOSTS: [&str; 2] = ["nbh0", "nbh1"];
 
-/// What the wide area does, parts in a thousand.
+/// What the WAN does, parts in a thousand.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     /// Loss of packets with data that are Not-ECT.
@@ -154,7 +154,7 @@ impl Site {
         }
     }
 
-    /// An end of the wide area's, to send frames to an edge from.
+    /// An end of the WAN's, to send frames to an edge from.
     pub(crate) fn wan_socket(&self, towards: usize) -> OwnedFd {
         within(&self.names[2], || packet_socket(WAN[towards]))
     }
@@ -177,7 +177,7 @@ impl Site {
         self.bridge_of(edge, EDGES[edge], more)
     }
 
-    /// The same, of a wide area that is not of 1 Gbit/s and 12 ms.
+    /// The same, of a WAN that is not of 1 Gbit/s and 12 ms.
     pub(crate) fn bridge_with(&self, edge: usize, options: &str) -> Bridge {
         self.started(edge, EDGES[edge], options)
     }

@@ -133,7 +133,7 @@ fn per_mille(loss: u32) -> u32 {
     u32::try_from((u64::from(loss) * 1_000 + (1 << 31)) >> 32).expect("below 1000")
 }
 
-/// The wide area of the plan, and its bridges. Without them the kernel joins the interfaces, as it does where a process ended.
+/// The WAN of the plan, and its bridges. Without them the kernel joins the interfaces, as it does where a process ended.
 fn site_of(plan: &Plan) -> (Site, Vec<Bridge>) {
     let (site, link) = (Site::new(false), wan(plan));
     let faults = &site.faults;
@@ -142,7 +142,7 @@ fn site_of(plan: &Plan) -> (Site, Vec<Bridge>) {
     let Limit::Packets(room) = link.limit else { panic!("a number of packets") };
     faults.room.store(u32::try_from(room.get()).expect("few"), Ordering::Relaxed);
     let config = link.bridge.as_ref();
-    // What the process makes of a rate and a round trip by itself.
+    // What the process makes of a rate and an RTT by itself.
     let usual = |config: &Config| Config::new(link.rate, Share::TENTH, config.round_trip);
     assert!(config.is_none_or(|config| *config == usual(config)), "no other options are passed on");
     let round_trip = config.map_or(link.delay.saturating_mul(2), |config| config.round_trip);
@@ -252,7 +252,7 @@ fn write_file(path: &Path, bytes: u64) {
     }
 }
 
-/// Over a wide area of 1 Gbit/s and 10 ms that loses a twentieth. Without the pair it takes half an hour, so that a fiftieth is sent, unless
+/// Over a WAN of 1 Gbit/s and 10 ms that loses a twentieth. Without the pair it takes half an hour, so that a fiftieth is sent, unless
 /// `NARROWS_WHOLE_FILE` is set.
 pub(crate) fn a_file_of_a_gigabyte_arrives_as_it_was() -> Outcome {
     let folder = std::env::temp_dir().join(format!("narrowsd-file-{}", std::process::id()));

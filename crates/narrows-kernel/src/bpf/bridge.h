@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What the bridge's programs share with the process that loads them. */
+/* What the programs of an edge router share with the process that loads them. */
 #ifndef NARROWS_BRIDGE_H
 #define NARROWS_BRIDGE_H
 

@@ -37,14 +37,14 @@ struct cc_ack {
 	u64 now_ns;		/* when it arrived */
 	u64 acked;		/* packets newly delivered, below 2^32 */
 	u64 marked;		/* those of them that were reported as marked */
-	u64 rtt_us;		/* round trip, below 2^32; CC_NONE without a sample */
+	u64 rtt_us;		/* RTT, below 2^32; CC_NONE without a sample */
 	u64 rtt_seq;		/* a byte of the segment that it was taken on */
 	u64 una;		/* first byte not yet acknowledged */
 	u64 nxt;		/* first byte not yet sent */
 	u64 max_in_flight;	/* most packets in flight over the last round */
 	u32 phase;		/* enum cc_phase, an episode that begins now included */
 	u32 limited_by;		/* enum cc_limit */
-	u32 ece;		/* the ECN echo flag was set and ECN is in use */
+	u32 ece;		/* the ECE flag was set and ECN is in use */
 	u32 in_order;		/* it acknowledges data in sequence, or the path is known to reorder */
 };
 
@@ -53,8 +53,8 @@ struct cc_path {
 	u64 packet_bytes;	/* a full IP packet, at most 65535 */
 	u64 initial_window;	/* packets */
 	u64 line_rate_bps;	/* of the sending host's port */
-	u64 srtt_eighth_us;	/* smoothed round trip in 1/8 us as Linux keeps it, below 2^32; 0 before a sample */
-	u64 min_rtt_us;		/* least round trip of the last 300 s; CC_NONE before a sample */
+	u64 srtt_eighth_us;	/* smoothed RTT in 1/8 us as Linux keeps it, below 2^32; 0 before a sample */
+	u64 min_rtt_us;		/* minimum RTT of the last 300 s; CC_NONE before a sample */
 	u64 rto_ns;		/* retransmission timeout, without back-off */
 	u64 una;
 	u64 nxt;

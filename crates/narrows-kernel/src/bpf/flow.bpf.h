@@ -160,7 +160,7 @@ CC_INLINE u32 flow_limited_by(struct tcp_sock *tp)
 	return CC_BY_PACING;
 }
 
-/* What this acknowledgement tells beside its round trip. `path` was read just before. */
+/* What this acknowledgement tells beside its RTT. `path` was read just before. */
 CC_INLINE void flow_read_ack(struct cc_ack *ack, struct flow *flow, struct tcp_sock *tp)
 {
 	ack->now_ns = bpf_ktime_get_ns();

@@ -2,7 +2,7 @@
 /*
  * GEMINI: one window for two kinds of network [GEMINI §III]. Twin of narrows-core's cc/gemini.rs and its arithmetic.
  *
- * Scales: windows in Q10 packets; alpha and relative cuts in Q20; F and h in Q10; H in Q36; round trips in whole
+ * Scales: windows in Q10 packets; alpha and relative cuts in Q20; F and h in Q10; H in Q36; RTTs in whole
  * microseconds; the bandwidth-delay product in bits. All divisions round down.
  */
 #ifndef NARROWS_GEMINI_CORE_H
@@ -180,7 +180,7 @@ CC_INLINE u64 gemini_scale_factor(u64 k, u64 bandwidth_delay_bits, u64 packet_bi
 	return cc_saturating_mul(k_bits, 4 * GEMINI_ONE_Q10) / cc_max(whole, 1);
 }
 
-/* h = H*C*RTT packets per round trip, between its limits [GEMINI §III-B]. */
+/* h = H*C*RTT packets per RTT, between its limits [GEMINI §III-B]. */
 CC_INLINE u64 gemini_additive_step(u64 h_q36, u64 bandwidth_delay_bits, u64 least, u64 most)
 {
 	u64 step = cc_saturating_mul(bandwidth_delay_bits, h_q36) >> 26;
@@ -383,7 +383,7 @@ CC_INLINE void gemini_measure(struct gemini *g, const struct cc_ack *ack, const 
 	u64 known = cc_minimum_value(&g->rtt_base_us);
 	u64 now_us = ack->now_ns / 1000;
 
-	/* The handshake's round trip is a sample too; the transport's minimum holds it. */
+	/* The handshake's RTT is a sample too; the transport's minimum holds it. */
 	if (known == CC_NONE && path->min_rtt_us != CC_NONE)
 		cc_minimum_update(&g->rtt_base_us, now_us, path->min_rtt_us);
 	if (ack->rtt_us != CC_NONE) {
@@ -408,7 +408,7 @@ CC_INLINE void gemini_measure(struct gemini *g, const struct cc_ack *ack, const 
 		gemini_follow_base(g);
 }
 
-/* At most one cut per round trip. */
+/* At most one cut per RTT. */
 CC_INLINE int gemini_may_cut(const struct gemini *g, const struct cc_ack *ack)
 {
 	u64 base = cc_minimum_value(&g->rtt_base_us);
@@ -481,7 +481,7 @@ CC_INLINE void gemini_increase(struct gemini *g, u64 acked)
 	g->credit = credit % window;
 }
 
-/* Slow start up to the threshold; what is left of `acked` grows the window by h per round trip. */
+/* Slow start up to the threshold; what is left of `acked` grows the window by h per RTT. */
 CC_INLINE void gemini_grow(struct gemini *g, u64 acked)
 {
 	if (gemini_in_slow_start(g)) {
@@ -575,7 +575,7 @@ CC_INLINE void gemini_on_timeout(struct gemini *g, u64 now_ns, u32 repeated, con
 
 CC_INLINE void gemini_on_sent(struct gemini *g, u32 was_idle, const struct cc_path *path)
 {
-	/* The first flight after the handshake is paced as well: its round trip is known by then. */
+	/* The first flight after the handshake is paced as well: its RTT is known by then. */
 	if (!g->pacing_bps)
 		gemini_pace(g, path);
 }

@@ -182,7 +182,7 @@ struct tcp_congestion_ops {
 #define TCP_CONG_NEEDS_ECN 2
 
 #define TCP_ECN_OK 1			/* both ends agreed on ECN */
-#define TCP_ECN_DEMAND_CWR 4		/* acknowledgements carry the ECN echo flag */
+#define TCP_ECN_DEMAND_CWR 4		/* acknowledgements carry the ECE flag */
 
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
@@ -192,7 +192,7 @@ struct tcp_congestion_ops {
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 
-/* An acknowledgement's ECN echo, in the flags that cong_control is given (Linux `FLAG_ECE`). */
+/* An acknowledgement's ECE, in the flags that cong_control is given (Linux `FLAG_ECE`). */
 #define FLAG_ECE 0x40
 
 #define TCP_INFINITE_SSTHRESH 0x7fffffff

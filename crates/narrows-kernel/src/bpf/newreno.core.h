@@ -31,7 +31,7 @@ CC_INLINE void newreno_on_ack(struct newreno *n, const struct cc_ack *ack, const
 		cc_window_grow(&n->window, ack->acked);
 }
 
-/* Half the window, at least two packets, for losses and echoes of ECN alike [RFC 3168 §6.1.2]. */
+/* Half the window, at least two packets, for losses and ECE alike [RFC 3168 §6.1.2]. */
 CC_INLINE void newreno_on_congestion(struct newreno *n, u64 now_ns, u32 cause, const struct cc_path *path)
 {
 	cc_window_cut(&n->window, n->window.packets / 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The receiver that echoes marks exactly [RFC 8257 §3.2]: acknowledgements carry ECE while the last packet was marked, and
+ * The receiver whose ECE follows marks exactly [RFC 8257 §3.2]: acknowledgements carry ECE while the last packet was marked, and
  * where that changes, what was received before is acknowledged at once with the flag that belongs to it.
  */
 #ifndef NARROWS_RECEIVER_BPF_H

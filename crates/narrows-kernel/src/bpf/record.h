@@ -14,7 +14,7 @@ struct narrows_flow {
 	u64 pacing_bps;		/* bits of IP packets per second; 0 where it is not paced */
 	u64 alpha_q20;		/* the marked fraction */
 	u64 factor_q10;		/* F */
-	u64 step_q10;		/* h, packets per round trip */
+	u64 step_q10;		/* h, packets per RTT */
 	u64 rtt_base_us;	/* CC_NONE before a sample */
 	u64 acked;		/* packets, over the life of the flow */
 	u64 marked;

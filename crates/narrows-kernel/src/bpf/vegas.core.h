@@ -22,7 +22,7 @@ struct vegas {
 	u64 active;		/* judges queues: not from an episode's begin until it is over */
 	u64 phase;		/* enum cc_phase */
 	u64 round_end;		/* the round ends when data beyond this is acknowledged */
-	u64 base_us;		/* least round trip since the start or an idle period, microseconds plus one */
+	u64 base_us;		/* minimum RTT since the start or an idle period, microseconds plus one */
 	u64 least_us;		/* the same of this round, and its samples */
 	u64 samples;
 };
@@ -66,7 +66,7 @@ CC_INLINE void vegas_begin_round(struct vegas *v, u64 nxt)
 	v->samples = 0;
 }
 
-/* An idle path may have changed: even the base round trip is measured anew. */
+/* An idle path may have changed: even the base RTT is measured anew. */
 CC_INLINE void vegas_restart(struct vegas *v, u64 nxt)
 {
 	v->base_us = CC_NONE;

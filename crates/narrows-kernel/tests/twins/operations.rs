@@ -22,14 +22,14 @@ pub(crate) struct Case {
 /// What an acknowledgement brings, relative to what was before.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// Since the last operation; otherwise exactly one base round trip.
+    /// Since the last operation; otherwise exactly one base RTT.
     pub(crate) gap_ns: Option<u64>,
     pub(crate) acked: u64,
     /// Whether the first byte not yet acknowledged moves by what is acked: otherwise it was acknowledged selectively.
     pub(crate) cumulative: bool,
     pub(crate) in_order: bool,
     pub(crate) ece: bool,
-    /// Above the base round trip, microseconds; no sample otherwise.
+    /// Above the base RTT, microseconds; no sample otherwise.
     pub(crate) queued_us: Option<u64>,
     /// The sample's segment, in packets behind the first one not sent.
     pub(crate) behind: u64,

@@ -30,7 +30,7 @@ impl<P: Payload> Ports<P> {
             wires: Vec::new(),
             store: Store::new(),
             links: index(graph.links.len()),
-            lanes: Vec::new(),
+            urgent_queues: Vec::new(),
             beside: Vec::new(),
             told: None,
             frames: VecDeque::new(),
@@ -52,8 +52,9 @@ impl<P: Payload> Ports<P> {
                 return Err(GraphError::HostSamples(id));
             }
             let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
-            let has_only_flows = |law: &SchedulerConfig| law.queues() == Queues::Flows && law.aqm() == Aqms::None;
-            let has_classes = link.scheduler.as_ref().is_some_and(|law| !has_only_flows(law));
+            let has_only_flows =
+                |scheduler: &SchedulerConfig| scheduler.queues() == Queues::Flows && scheduler.aqm() == Aqms::None;
+            let has_classes = link.scheduler.as_ref().is_some_and(|scheduler| !has_only_flows(scheduler));
             // What waits in a host's queues is ready: its stack's time is the wire's.
             let waits = link.jitter > Span::ZERO || can_be_paused[id as usize];
             if (has_classes || judges_departures || link.scheduler.is_some() && waits) && of_host {
@@ -82,7 +83,7 @@ impl<P: Payload> Ports<P> {
             ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
         }
         if has_points || has_bridges || ports.ingress.is_some() {
-            ports.add_lanes(graph, &served, has_points, seed);
+            ports.add_urgent_queues(graph, &served, has_points, seed);
         }
         Ok(ports)
     }
@@ -104,7 +105,7 @@ impl<P: Payload> Ports<P> {
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0 && !changes);
         // While it may be down it is to be asked of each packet.
-        let calm = if goes_down { Backlog::EMPTY } else { calm(link.limit, aqm.as_ref()) };
+        let fast_path = if goes_down { Backlog::EMPTY } else { fast_path_backlog(link.limit, aqm.as_ref()) };
         let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
         let served = served.map_or(NONE, |served| {
             self.served.push(served);
@@ -125,9 +126,9 @@ impl<P: Payload> Ports<P> {
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
             delay: link.least_delay().saturating_sub(stack),
-            free_bytes: to_u32(calm.bytes.get()),
+            free_bytes: to_u32(fast_path.bytes.get()),
             free_packets: if pool == NONE && ps_per_byte.is_some() {
-                to_u32(calm.packets.get().saturating_add(1))
+                to_u32(fast_path.packets.get().saturating_add(1))
             } else {
                 0
             },
@@ -154,7 +155,7 @@ impl<P: Payload> Ports<P> {
         });
         let wire = self.add_wire(wire);
         self.rules.push(Rules {
-            calm,
+            fast_path,
             limit: link.limit,
             aqm,
             line,

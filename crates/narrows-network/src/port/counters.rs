@@ -21,7 +21,7 @@ pub struct Counters {
     pub dropped: [Packets; DropReason::COUNT],
     /// Took extra time on the wire, so that others overtook them.
     pub late: Packets,
-    /// Accepted with a congestion mark that the port's law asked for.
+    /// Accepted with a congestion mark that the port's AQM asked for.
     pub marked: Packets,
     /// Samples of the port's congestion point that told of congestion.
     pub samples: Packets,

@@ -7,7 +7,7 @@
 //!
 //! A recalled packet of a host is told to the driver, which knew its departure.
 
-use narrows_core::queue::scheduler::Law;
+use narrows_core::queue::scheduler::Discipline;
 use narrows_core::queue::{Backlog, DropReason};
 use narrows_core::units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -148,14 +148,14 @@ impl<P: Payload> Ports<P> {
     pub(super) fn compute_again(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];
         let served = &mut self.served[port.served as usize];
-        let is_calm = served.can_be_computed
+        let is_idle = served.can_be_computed
             && served.pauses.mask == 0
             && served.queues[0].ring.len() == 0
             && served.urgent.len() == 0
             && served.frame_about.is_none()
             && served.urgent_on_wire == 0
             && !(served.sends_beside || served.is_armed || served.of_host && port.held_packets > 0);
-        if !is_calm || self.has_paused(link) {
+        if !is_idle || self.has_paused(link) {
             return;
         }
         let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
@@ -192,7 +192,7 @@ impl<P: Payload> Ports<P> {
         at > now
     }
 
-    /// A link or lane has a first packet: for the agenda, unless its entry is still there.
+    /// A link or urgent queue has a first packet: for the agenda, unless its entry is still there.
     pub(super) fn note_first(&mut self, link: u32, first: First) {
         let served = self.ports[link as usize].served;
         if served == NONE || !self.served[served as usize].is_armed {

@@ -23,16 +23,16 @@
 //! wire. What waits lies in a ring for each queue, with the time at which it came.
 //!
 //! Each class' queue has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
-//! pool grants the port. Flow queues have the port's together: beyond it the longest one loses its first packet. The packet in service counts in its queue until its last bit has left. A law that reckons with a
+//! pool grants the port. Flow queues have the port's together: beyond it the longest one loses its first packet. The packet in service counts in its queue until its last bit has left. A scheduler that reckons with a
 //! rate is told the line's. What is urgent waits in a queue of its own, goes before all others, is never paused or dropped, and
-//! is not counted, as in [`lanes`](super::lanes).
+//! is not counted, as in [`urgent`](super::urgent).
 //!
 //! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the
 //! scheduler while its ring holds a packet and its class is not paused; `held` is the sum over all queues.
 
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
-use narrows_core::queue::scheduler::{Aqms, Arriving, Law, Queues};
+use narrows_core::queue::scheduler::{Aqms, Arriving, Discipline, Queues};
 use narrows_core::queue::{Backlog, DropReason, Limit, Scheduler};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
@@ -44,7 +44,7 @@ use super::{First, Kind, NONE, Offered, Ports, wire_bytes};
 use crate::link::{Record, Ring};
 use crate::network::Payload;
 
-/// The queues of one port, and the law of their turns.
+/// The queues of one port, and the scheduler that serves them.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     pub(super) scheduler: Scheduler,
@@ -66,10 +66,10 @@ pub(super) struct Served {
     pub(super) urgent_on_wire: u32,
     /// The link about which a frame goes out next, before all else: see [`Ports::request_frame`].
     pub(super) frame_about: Option<u32>,
-    /// The lane whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
+    /// The urgent queue whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
     /// the port's own.
-    pub(super) lane: u32,
-    /// Whether one of it is in service, on its way to the lane.
+    pub(super) urgent_wire: u32,
+    /// Whether one of it is in service, on its way to that wire.
     pub(super) sends_beside: bool,
     /// Queue of the packet in service; of the last one while there is none; [`URGENT`].
     pub(super) serving: usize,
@@ -165,7 +165,7 @@ impl Served {
         let count = scheduler.queues();
         let judges_itself = matches!(aqms, Aqms::Own(_));
         let judges_departures = judges_itself || aqm.is_some_and(|aqm| aqm.judges_departures());
-        // Then the law is the port's, which lends it to the queue.
+        // The port owns the scheduler and lends it to the queue.
         // A recall must know when a packet began to leave: from its departure, at a line of one rate.
         let keeps_rate = link.events.is_empty();
         let can_be_computed = link.scheduler.is_none() && !link.pooled && !judges_departures && keeps_rate;
@@ -194,7 +194,7 @@ impl Served {
             urgent: Ring::EMPTY,
             urgent_on_wire: 0,
             frame_about: None,
-            lane: NONE,
+            urgent_wire: NONE,
             sends_beside: false,
             serving: 0,
             in_service: Bytes::ZERO,
@@ -374,7 +374,7 @@ impl<P: Payload> Ports<P> {
         self.recall(now, link);
         let index = self.ports[link as usize].served as usize;
         self.store.push(&mut self.served[index].urgent, Record { at: now, packet });
-        if self.served[index].lane != NONE {
+        if self.served[index].urgent_wire != NONE {
             self.tell_end(link);
         }
         Offered::Accepted { departure: self.begin_if_free(now, link), marked: false }
@@ -390,7 +390,7 @@ impl<P: Payload> Ports<P> {
         if port.held_packets > 0 { port.free_at } else { Time::NEVER }
     }
 
-    /// Law, limit and pool on a packet of a queue: whether it is to be marked, or why it is dropped.
+    /// AQM, limit and pool on a packet of a queue: whether it is to be marked, or why it is dropped.
     fn judge_queue(
         &mut self,
         now: Time,
@@ -503,7 +503,7 @@ impl<P: Payload> Ports<P> {
             queues,
             urgent,
             urgent_on_wire,
-            lane,
+            urgent_wire,
             sends_beside,
             serving,
             in_service,
@@ -531,14 +531,14 @@ impl<P: Payload> Ports<P> {
         let changing = wire.and_then(|wire| wire.finish(at, at, wire_bytes(size), Bytes::new(size.into())));
         let departure = changing.unwrap_or_else(|| at + Span::from_ps(rules.line.time_for(wire_bytes(size))));
         port.free_at = departure;
-        if queue == URGENT && *lane != NONE {
+        if queue == URGENT && *urgent_wire != NONE {
             *sends_beside = true;
-            let lane = *lane;
-            let wire = &mut self.ports[lane as usize];
+            let urgent_wire = *urgent_wire;
+            let wire = &mut self.ports[urgent_wire as usize];
             let (first, at) = (wire.ring.len() == 0, departure + wire.delay);
             self.store.push(&mut wire.ring, Record { at, packet });
             if first {
-                self.firsts.push_back((lane, First { at, front: wire.ring.front() }));
+                self.firsts.push_back((urgent_wire, First { at, front: wire.ring.front() }));
             }
             self.wakes.push_back((link, departure));
             return;
@@ -575,7 +575,7 @@ impl<P: Payload> Ports<P> {
         served.of_host
             || served.pauses.mask != 0
             || served.frame_about.is_some()
-            || served.lane != NONE && served.urgent.len() > 0
+            || served.urgent_wire != NONE && served.urgent.len() > 0
             || self.has_paused(link)
     }
 
@@ -618,7 +618,7 @@ impl<P: Payload> Ports<P> {
         self.wakes.pop_front()
     }
 
-    /// A link or lane that was empty and has a first packet now: for the agenda.
+    /// A link or urgent queue that was empty and has a first packet now: for the agenda.
     #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<(u32, First)> {
         self.firsts.pop_front()

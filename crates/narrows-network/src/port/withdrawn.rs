@@ -5,7 +5,7 @@
 //! is touched next.
 
 use narrows_core::queue::aqm::{self, Verdict};
-use narrows_core::queue::scheduler::Law;
+use narrows_core::queue::scheduler::Discipline;
 use narrows_core::queue::{Backlog, DropReason, Limit};
 use narrows_core::units::{Bytes, Packets, Time};
 

@@ -1,4 +1,4 @@
-//! Samples of a congested port, and the lanes that notifications take back.
+//! Samples of a congested port, and the urgent queues that notifications take back.
 
 use crate::support::{Packet, connect, graph};
 use narrows_core::queue::CongestionPointConfig;

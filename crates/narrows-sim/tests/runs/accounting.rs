@@ -94,7 +94,7 @@ fn what_ports_drop_is_counted_for_the_flow_that_it_is_of() {
     let dropped = results.flows.iter().map(|flow| flow.dropped_bytes.expect("a simulator knows"));
     let [one, other] = dropped.collect::<Vec<_>>()[..] else { panic!("two flows") };
     assert!(one > 0 && other > 0, "{one} and {other}");
-    // All are full segments but the last of each flow, and nothing that is dropped is not sent again.
+    // All are full segments but the last of each flow, and nothing that is dropped is not retransmitted.
     let packets = results.ports[network.bottleneck()].dropped_limit_packets;
     assert!((packets * 1448).saturating_sub(2 * 1448) <= one + other && one + other <= packets * 1448, "{packets}");
     for flow in &results.flows {

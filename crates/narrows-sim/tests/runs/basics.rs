@@ -27,7 +27,7 @@ fn a_lone_small_flow_takes_its_ideal_time_plus_the_handshake() {
     let established = run(&plan, 1).flows[0].clone();
     assert_eq!(established.fct_ns, Some(established.ideal_fct_ns));
     let handshake = fresh.fct_ns.unwrap() - fresh.ideal_fct_ns;
-    // A round trip and the serialisation of a SYN and its answer, 98 bytes each at two speeds.
+    // An RTT and the serialisation of a SYN and its answer, 98 bytes each at two speeds.
     assert!((10_000_000..10_003_000).contains(&handshake), "{handshake}");
 }
 

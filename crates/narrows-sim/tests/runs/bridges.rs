@@ -30,7 +30,7 @@ fn goodput(plan: &Plan, results: &Results) -> f64 {
     bytes as f64 * 8e12 / measured.as_ps() as f64
 }
 
-/// A cooperative wide area drops a twentieth of the packets, and the hosts keep the link full.
+/// A cooperative WAN drops a twentieth of the packets, and the hosts keep the link full.
 #[test]
 fn losses_among_the_marked_cost_nothing_that_matters() {
     for controller in ["newreno", "cubic", "bbr"] {
@@ -48,7 +48,7 @@ fn losses_among_the_marked_cost_nothing_that_matters() {
         let alone = bridged(&net, plan, None, HALF / 10, LossOf::Data);
         let alone = goodput(&alone, &run(&alone, 1));
         let gain = goodput(&with, &results) / alone;
-        // BBR hardly minds a twentieth of losses, but that all comes a round trip later: a hole is nearly always open.
+        // BBR hardly minds a twentieth of losses, but that all comes an RTT later: a hole is nearly always open.
         let (least, most) = if controller == "bbr" { (0.4, 1.1) } else { (10.0, f64::INFINITY) };
         assert!((least..most).contains(&gain), "{controller}: {gain}");
     }
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// Two flows without ECN and two with it in a wide area that marks whom it can, and drops the others. Without a pair they share it.
+/// Two flows without ECN and two with it in a WAN that marks whom it can, and drops the others. Without a pair they share it.
 /// A pair that takes marks off has those without ECN notice nothing, and starves the others; one that drops the packets does not.
 #[test]
 fn marks_that_are_dropped_leave_others_their_share() {

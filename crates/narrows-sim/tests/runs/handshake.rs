@@ -37,7 +37,7 @@ fn without_loss_a_handshake_is_a_round_trip() {
     for row in run(&plan(100_000, 0), 1).flows {
         assert!(handshake(&row).abs_diff(RTT + SERIALISATION) <= 10, "{row:?}");
         assert_eq!((row.syn_retransmits, row.rto_wait_ns), (Some(0), Some(0)));
-        // Half a round trip and a full segment's serialisation; before that, the request's way.
+        // Half an RTT and a full segment's serialisation; before that, the request's way.
         let legs = if row.flow % 2 == 0 { 1 } else { 2 };
         let first = row.first_byte_ns.expect("it finished") - handshake(&row);
         assert!((legs * RTT / 2..legs * RTT / 2 + 20_000).contains(&first), "{row:?}");

@@ -50,7 +50,7 @@ impl Dice {
 }
 
 /// Two or three sites of one or two switches, every site joined to every other by one link or two equal ones, which may be
-/// longer in one direction. Wide-area ports may draw on their switch's pool. Delays and rates are round, so that events
+/// longer in one direction. WAN ports may draw on their switch's pool. Delays and rates are round, so that events
 /// at one time are frequent.
 fn graph(dice: &mut Dice) -> (Graph, u32) {
     let sites = dice.between(2, 3);

@@ -139,7 +139,7 @@ fn one_flow(size: u64) -> Pattern {
 #[test]
 fn slow_start_waits_for_the_window_one_rtt_after_the_other() {
     let dumbbell = Dumbbell::default();
-    // Windows of 10, 20 and 40 packets, each a third of what the path holds or less: three round trips and the last way.
+    // Windows of 10, 20 and 40 packets, each a third of what the path holds or less: three RTTs and the last way.
     let mss = u64::from(Mtu::ETHERNET.segment_payload());
     let (flow, rows, _) =
         alone(dumbbell.plan("newreno", false, Span::from_ms(500), one_flow((10 + 20 + 5) * mss)), |_| ());

@@ -210,7 +210,7 @@ impl Info {
         self.u32(24) == 0 && self.unsent() == 0
     }
 
-    /// So many bytes should wait unsent at most: two windows, the most that acknowledgements of a round trip ask for, or what
+    /// So many bytes should wait unsent at most: two windows, the most that acknowledgements of an RTT ask for, or what
     /// leaves in [`UNSENT_TIME`].
     #[allow(clippy::cast_possible_truncation, reason = "not more than `UNSENT` has")]
     pub(crate) fn unsent_limit(&self) -> u32 {

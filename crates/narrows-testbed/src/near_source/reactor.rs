@@ -1,7 +1,7 @@
 //! A host's reaction points: notifications come in, rates of connections go out. No sockets and no clock: whoever drives it has
 //! both.
 //!
-//! The law is the simulator's, [`NearSource`]. What differs is what it knows of a connection. A modelled sender tells every
+//! The control law is the simulator's, [`NearSource`]. What differs is what it knows of a connection. A modelled sender tells every
 //! packet; a kernel's is asked what it has sent, whenever a notification or a timer comes, so that the cycle in bytes ends up
 //! to a timer late. And what it sent recently is the kernel's last rate sample, of an RTT.
 

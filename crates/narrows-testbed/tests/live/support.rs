@@ -104,7 +104,7 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Round trips of so many pings from one host to another, one every 20 ms.
+/// RTTs of so many pings from one host to another, one every 20 ms.
 pub(crate) fn ping(from: &Namespace, to: u32, count: u16) -> Vec<Duration> {
     let open = || socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::ICMP));
     let socket = from.enter(open).expect("a raw socket");

@@ -80,7 +80,7 @@ impl World {
                 Mode::Startup => "startup",
                 Mode::Drain => "drain",
                 Mode::ProbeBandwidth { .. } => "probe-bandwidth",
-                Mode::ProbeRoundTrip(_) => "probe-round-trip",
+                Mode::ProbeRtt(_) => "probe-rtt",
             };
             if self.modes.last() != Some(&mode) {
                 self.modes.push(mode);
@@ -217,19 +217,19 @@ fn it_fills_the_pipe_drains_and_cruises() {
 fn the_round_trip_is_measured_anew_every_ten_seconds() {
     let mut world = World::new(bbr(0));
     world.run(Span::from_secs(9));
-    assert!(!world.modes.contains(&"probe-round-trip"));
+    assert!(!world.modes.contains(&"probe-rtt"));
     let before = world.cc.window;
     world.modes.clear();
     let (mut dip, mut bottom) = (Span::ZERO, u64::MAX);
     while world.now < Time::ZERO + Span::from_secs(12) {
         let before = world.now;
         world.run(Span::from_ms(1));
-        if matches!(world.cc.mode, Mode::ProbeRoundTrip(Dip::Holding { .. })) {
+        if matches!(world.cc.mode, Mode::ProbeRtt(Dip::Holding { .. })) {
             dip += world.now - before;
             bottom = bottom.min(world.cc.window);
         }
     }
-    assert_eq!(world.modes, ["probe-bandwidth", "probe-round-trip", "probe-bandwidth"]);
+    assert_eq!(world.modes, ["probe-bandwidth", "probe-rtt", "probe-bandwidth"]);
     // 200 ms and up to a round or two, seen in steps of an RTT.
     assert!(dip >= Span::from_ms(185) && dip <= Span::from_ms(230), "{dip}");
     assert_eq!(bottom, 4);
@@ -309,7 +309,7 @@ fn the_handshake_is_the_first_round_trip() {
     assert_eq!(cc.round_trip_us, Some(250));
 }
 
-/// Ten seconds old, the least RTT is measured anew with four packets in flight; but a pause has emptied the queue already.
+/// Ten seconds old, the minimum RTT is measured anew with four packets in flight; but a pause has emptied the queue already.
 #[test]
 fn a_pause_measures_the_round_trip_without_a_dip() {
     let after = |idle| {
@@ -320,7 +320,7 @@ fn a_pause_measures_the_round_trip_without_a_dip() {
         let rtt = Some(RttSample { span: Span::from_us(1_300), seq: Seq::FIRST });
         cc.on_ack(&Ack { rtt, ..ack(now) }, &path());
         assert_eq!(cc.round_trip_us, Some(1_300), "the old one has expired");
-        matches!(cc.mode, Mode::ProbeRoundTrip(_))
+        matches!(cc.mode, Mode::ProbeRtt(_))
     };
     assert!(after(None));
     assert!(!after(Some(Span::from_secs(9))));

@@ -218,7 +218,7 @@ fn a_round_refills_and_up_lasts_until_more_brings_no_more() {
     let mut cc = settled(State::Refill);
     cc.short_term = ShortTerm { bandwidth: Some(1), in_flight: Some(1) };
     cc.begin_refill();
-    assert_eq!(cc.short_term, ShortTerm::default(), "what losses said of late is forgotten");
+    assert_eq!(cc.short_term, ShortTerm::default(), "what losses said since the last probe is forgotten");
     cc.update_cycle(&ack(at(1)), Some(&sample(BANDWIDTH)));
     assert_eq!((cc.state, cc.cycle.is_probe_sample), (State::Refill, false));
     cc.rounds.started = true;

@@ -1,4 +1,4 @@
-//! A window in fractions of a packet, for laws whose window is a real number.
+//! A window in fractions of a packet, for controllers whose window is a real number.
 
 use crate::units::{Packets, Span};
 

@@ -1,8 +1,8 @@
-//! The DCIB pair: two edge routers that choose which packets the wide area may drop, and repair those losses between
+//! The DCIB pair: two edge routers that choose which packets the WAN may drop, and repair those losses between
 //! themselves, without the hosts noticing [Bahnasy 2025, DCIB].
 //!
 //! A few of the packets with data that go out are *marked*: they become Not-ECT, so that a congested router of a
-//! cooperative wide area drops them first, and a copy of each is kept. All others look ECN-capable there, and are spared. The far edge
+//! cooperative WAN drops them first, and a copy of each is kept. All others look ECN-capable there, and are spared. The far edge
 //! acknowledges each marked packet; what it does not acknowledge is retransmitted. Until it comes, the far edge holds back what
 //! follows of the same connection, so that the receiving host sees no hole and the sending one no duplicate
 //! acknowledgements. What cannot be repaired in time the hosts notice, and repair themselves.
@@ -132,7 +132,7 @@ pub enum Message<P> {
 }
 
 impl<P: Packet> Message<P> {
-    /// Size as an IP packet in the wide area.
+    /// Size as an IP packet in the WAN.
     pub fn ip_bytes(&self) -> Bytes {
         match self {
             Message::Plain(packet) | Message::Disguised(packet) => packet.ip_bytes(),

@@ -284,8 +284,8 @@ impl<P: Packet> Transmitter<P> {
 
     fn send_again(&mut self, now: Time, session: u32, number: u64, send: &mut impl FnMut(Message<P>)) {
         let timeout = self.round_trip.timeout();
-        let index = self.index(number).expect("a copy is sent again");
-        let Slot::Kept(kept) = &mut self.kept[index] else { unreachable!("a copy is sent again") };
+        let index = self.index(number).expect("a copy is retransmitted");
+        let Slot::Kept(kept) = &mut self.kept[index] else { unreachable!("a copy is retransmitted") };
         kept.due = now + timeout.saturating_mul(1 << kept.tries);
         kept.tries += 1;
         self.timers.push(Reverse((kept.due, number)));

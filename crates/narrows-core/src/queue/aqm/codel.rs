@@ -2,10 +2,10 @@
 //!
 //! Once packets have waited `target` or longer for a whole `interval`, one is dropped, and others after it while that lasts:
 //! the `n`th of them `interval/√n` after the one before. A queue with no more than a full packet behind the one that leaves
-//! is good whatever that waited. Where the law may mark, an ECN-capable packet is marked and sent in place of each drop, as
+//! is good whatever that waited. Where the AQM may mark, an ECN-capable packet is marked and sent in place of each drop, as
 //! in Linux.
 //!
-//! The law is asked of the packet whose service is about to begin. If it drops that one, it is asked of the next at the same
+//! The AQM is asked of the packet whose service is about to begin. If it drops that one, it is asked of the next at the same
 //! instant. What the RFC does when a dequeue finds nothing was done when the last packet left: nothing was behind it.
 //!
 //! Invariant: a packet with nothing behind it passes, so that no queue runs empty by drops.
@@ -117,7 +117,7 @@ enum After {
 }
 
 impl Codel {
-    /// A law that has seen nothing.
+    /// An AQM that has seen nothing.
     pub const fn new(config: Config) -> Codel {
         Codel {
             config,
@@ -134,13 +134,13 @@ impl Codel {
         Codel::new(*config)
     }
 
-    #[allow(clippy::unused_self, reason = "as every law's")]
+    #[allow(clippy::unused_self, reason = "as those of every AQM")]
     pub(super) fn decide(&mut self, _arrival: &Arrival) -> Verdict {
         Verdict::Pass
     }
 
     /// Always.
-    #[allow(clippy::unused_self, reason = "as every law's")]
+    #[allow(clippy::unused_self, reason = "as those of every AQM")]
     pub(super) fn indifferent_up_to(&self) -> Option<Backlog> {
         Some(Backlog::MAX)
     }

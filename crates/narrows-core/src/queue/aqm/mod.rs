@@ -1,7 +1,7 @@
 //! AQMs: one file each, one line here.
 //!
-//! A law sees every packet that arrives at its port, before the port's limits do, and passes, marks or drops it. The
-//! driver applies a mark only to a packet that the limits then let in. Some laws judge a packet when it leaves, too
+//! An AQM sees every packet that arrives at its port, before the port's limits do, and passes, marks or drops it. The
+//! driver applies a mark only to a packet that the limits then let in. Some AQMs judge a packet when it leaves, too
 //! ([`codel`]): their ports are served packet by packet.
 //!
 //! # Adding an AQM
@@ -10,7 +10,7 @@
 //! documents follow the `SPEC`. Experiments are held to the ranges of the `SPEC`; `Config::new` judges only what its values
 //! are to each other, and need not judge a single one again.
 //!
-//! A law has no timer. What happens at times of its own it makes up for when a packet arrives ([`pi`], [`pie`]): since the last
+//! An AQM has no timer. What happens at times of its own it makes up for when a packet arrives ([`pi`], [`pie`]): since the last
 //! arrival the queue only drained. A call's work stays bounded, however long a port was idle.
 
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ impl Size {
     }
 }
 
-/// A queue up to which a law leaves packets alone, at least in the long run.
+/// A queue up to which an AQM leaves packets alone, at least in the long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onset {
     /// Of this size.
@@ -70,7 +70,7 @@ pub enum Onset {
     Delay(Span),
 }
 
-/// What a law knows of its port beyond its own parameters.
+/// What an AQM knows of its port beyond its own parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Line rate of the port.
@@ -109,7 +109,7 @@ pub struct Departure {
     pub ecn_capable: bool,
 }
 
-/// What becomes of a packet, as far as the law is concerned.
+/// What becomes of a packet, as far as the AQM is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on unchanged.
@@ -120,7 +120,7 @@ pub enum Verdict {
     Drop,
 }
 
-/// What a law that judges arrivals alone says of departures.
+/// What an AQM that judges arrivals alone says of departures.
 trait JudgesArrivals {
     fn leaves(&mut self, _departure: &Departure) -> Verdict {
         Verdict::Pass
@@ -128,80 +128,80 @@ trait JudgesArrivals {
 }
 
 macro_rules! registry {
-    ($($module:ident :: $law:ident),* $(,)?) => {
+    ($($module:ident :: $aqm:ident),* $(,)?) => {
         /// Every AQM's [`Spec`], in the order of the registry.
         pub const SPECS: &[Spec] = &[$($module::SPEC),*];
 
-        /// The law of a port and its parameters.
+        /// The AQM of a port and its parameters.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-        #[allow(missing_docs, reason = "a variant is its law's configuration")]
+        #[allow(missing_docs, reason = "a variant is its AQM's configuration")]
         pub enum AqmConfig {
-            $($law($module::Config),)*
+            $($aqm($module::Config),)*
         }
 
         impl AqmConfig {
-            /// The law called `name` with these values; `None` if there is none, a sentence if they do not go together.
+            /// The AQM called `name` with these values; `None` if there is none, a sentence if they do not go together.
             pub fn new(name: &str, settings: &Settings<'_>) -> Option<Result<AqmConfig, &'static str>> {
                 $(if name == $module::SPEC.name {
-                    return Some($module::Config::new(settings).map(AqmConfig::$law));
+                    return Some($module::Config::new(settings).map(AqmConfig::$aqm));
                 })*
                 None
             }
-            /// What the law is.
+            /// What the AQM is.
             pub const fn spec(&self) -> &'static Spec {
-                match self { $(AqmConfig::$law(_) => &$module::SPEC,)* }
+                match self { $(AqmConfig::$aqm(_) => &$module::SPEC,)* }
             }
             /// A value for each parameter of its [`Spec`].
             pub fn values(&self) -> Vec<Value> {
-                match self { $(AqmConfig::$law(config) => config.values(),)* }
+                match self { $(AqmConfig::$aqm(config) => config.values(),)* }
             }
             /// Whether it marks packets that are ECN-capable.
             pub const fn marks(&self) -> bool {
-                match self { $(AqmConfig::$law(config) => config.marks(),)* }
+                match self { $(AqmConfig::$aqm(config) => config.marks(),)* }
             }
             /// Whether it draws random numbers.
             pub const fn draws(&self) -> bool {
-                match self { $(AqmConfig::$law(config) => config.draws(),)* }
+                match self { $(AqmConfig::$aqm(config) => config.draws(),)* }
             }
             /// The queue beyond which it acts.
             pub const fn onset(&self) -> Onset {
-                match self { $(AqmConfig::$law(config) => config.onset(),)* }
+                match self { $(AqmConfig::$aqm(config) => config.onset(),)* }
             }
             /// Whether it judges packets that leave.
             pub const fn judges_departures(&self) -> bool {
-                match self { $(AqmConfig::$law(config) => config.judges_departures(),)* }
+                match self { $(AqmConfig::$aqm(config) => config.judges_departures(),)* }
             }
         }
 
-        /// Any law. Dispatch is a `match`, so that the packet path has no indirect call.
+        /// Any AQM. Dispatch is a `match`, so that the packet path has no indirect call.
         #[derive(Clone, Debug)]
-        #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its law, held by value")]
+        #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its AQM, held by value")]
         pub enum Aqm {
-            $($law($module::$law),)*
+            $($aqm($module::$aqm),)*
         }
 
         impl Aqm {
-            /// The law that `config` states.
+            /// The AQM that `config` states.
             pub fn new(config: &AqmConfig, context: &Context) -> Aqm {
-                match config { $(AqmConfig::$law(config) => Aqm::$law($module::$law::build(config, context)),)* }
+                match config { $(AqmConfig::$aqm(config) => Aqm::$aqm($module::$aqm::build(config, context)),)* }
             }
 
-            /// The law's verdict on an arriving packet. Called once for each, in order.
+            /// The AQM's verdict on an arriving packet. Called once for each, in order.
             #[inline]
             pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
-                match self { $(Aqm::$law(law) => law.decide(arrival),)* }
+                match self { $(Aqm::$aqm(aqm) => aqm.decide(arrival),)* }
             }
 
-            /// The law's verdict on the packet that is about to leave; asked again of the next one if it drops it.
+            /// The AQM's verdict on the packet that is about to leave; asked again of the next one if it drops it.
             pub fn leaves(&mut self, departure: &Departure) -> Verdict {
-                match self { $(Aqm::$law(law) => law.leaves(departure),)* }
+                match self { $(Aqm::$aqm(aqm) => aqm.leaves(departure),)* }
             }
 
-            /// While the backlog is known to be at most this, any packet passes and the law's state stays as it is:
-            /// the driver need not ask. `None` for a law that must see every arrival. Never changes.
+            /// While the backlog is known to be at most this, any packet passes and the AQM's state stays as it is:
+            /// the driver need not ask. `None` for an AQM that must see every arrival. Never changes.
             pub fn indifferent_up_to(&self) -> Option<Backlog> {
-                match self { $(Aqm::$law(law) => law.indifferent_up_to(),)* }
+                match self { $(Aqm::$aqm(aqm) => aqm.indifferent_up_to(),)* }
             }
         }
     };

@@ -128,18 +128,18 @@ mod tests {
 
     const GAMMA_90: u64 = 58_982;
 
-    fn law(mark_at: Size, at_arrival: bool) -> Phantom {
+    fn aqm(mark_at: Size, at_arrival: bool) -> Phantom {
         let config = Config { mark_at, drain: GAMMA_90, at_arrival };
         Phantom::build(&config, &Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) })
     }
 
     /// Packets at a share of the line's rate, in percent: the number of the first that is marked, counted from 0.
-    fn first_marked(law: &mut Phantom, percent: u64, packets: u64) -> Option<u64> {
+    fn first_marked(aqm: &mut Phantom, percent: u64, packets: u64) -> Option<u64> {
         let gap = Span::from_ps(Rate::from_gbps(1).time_for(Bytes::new(FRAME)).as_ps() * 100 / percent);
         (0..packets).find(|&number| {
             let now = Time::ZERO + Span::from_ps(gap.as_ps() * number);
             let (sojourn, size, backlog) = (Span::ZERO, Bytes::new(1_500), Backlog::EMPTY);
-            law.leaves(&Departure { now, sojourn, size, backlog, ecn_capable: true }) == Verdict::Mark
+            aqm.leaves(&Departure { now, sojourn, size, backlog, ecn_capable: true }) == Verdict::Mark
         })
     }
 
@@ -150,16 +150,16 @@ mod tests {
             let share = f64::from(u32::try_from(GAMMA_90).unwrap()) / 65_536.0;
             let excess = 1_538.0 * (1.0 - share * 100.0 / f64::from(u32::try_from(percent).unwrap()));
             let expected = (1..).find(|&n| f64::from(n) * excess > f64::from(u32::try_from(bytes).unwrap())).unwrap();
-            let found = first_marked(&mut law(Size::Bytes(Bytes::new(bytes)), false), percent, 10_000);
+            let found = first_marked(&mut aqm(Size::Bytes(Bytes::new(bytes)), false), percent, 10_000);
             assert_eq!(found, Some(expected.try_into().unwrap()), "{percent} % and {bytes} B");
         }
-        assert_eq!(first_marked(&mut law(Size::Bytes(Bytes::new(1_538)), false), 89, 100_000), None);
+        assert_eq!(first_marked(&mut aqm(Size::Bytes(Bytes::new(1_538)), false), 89, 100_000), None);
     }
 
     /// A burst counts at once where arrivals count: K + 1 packets pass.
     #[test]
     fn a_burst_that_arrives_fills_it() {
-        let mut law = law(Size::Packets(Packets::new(10)), true);
+        let mut aqm = aqm(Size::Packets(Packets::new(10)), true);
         let arrival = Arrival {
             now: Time::ZERO,
             size: Bytes::new(1_500),
@@ -167,14 +167,14 @@ mod tests {
             idle_since: Time::ZERO,
             ecn_capable: true,
         };
-        let verdicts: Vec<Verdict> = (0..20).map(|_| law.decide(&arrival)).collect();
+        let verdicts: Vec<Verdict> = (0..20).map(|_| aqm.decide(&arrival)).collect();
         // The eleventh finds 10 full packets, which is not above.
         assert_eq!(verdicts.iter().position(|&verdict| verdict == Verdict::Mark), Some(11));
         let incapable = Arrival { ecn_capable: false, ..arrival };
-        assert_eq!(law.decide(&incapable), Verdict::Pass);
+        assert_eq!(aqm.decide(&incapable), Verdict::Pass);
         // 21 packets drain in 21 times that of one at γ·C.
-        let drained = Span::from_ps(law.rate.time_for(Bytes::new(FRAME)).as_ps() * 21);
-        assert_eq!(law.decide(&Arrival { now: Time::ZERO + drained, ..arrival }), Verdict::Pass);
-        assert_eq!(law.empty_at, Time::ZERO + drained + law.rate.time_for(Bytes::new(FRAME)));
+        let drained = Span::from_ps(aqm.rate.time_for(Bytes::new(FRAME)).as_ps() * 21);
+        assert_eq!(aqm.decide(&Arrival { now: Time::ZERO + drained, ..arrival }), Verdict::Pass);
+        assert_eq!(aqm.empty_at, Time::ZERO + drained + aqm.rate.time_for(Bytes::new(FRAME)));
     }
 }

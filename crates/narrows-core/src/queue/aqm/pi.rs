@@ -7,13 +7,13 @@
 //! ```
 //!
 //! [Hollot 2001 §IV], the controller as it is implemented; a stays above b. An arriving packet is chosen with probability
-//! `p`, independently: it is marked if it is ECN-capable and the law may mark, else dropped. (PIE, RFC 8033, is another
-//! law: it controls the delay and scales its gains.)
+//! `p`, independently: it is marked if it is ECN-capable and the AQM may mark, else dropped. (PIE, RFC 8033, is another
+//! AQM: it controls the delay and scales its gains.)
 //!
-//! A port asks at arrivals only, so the law makes up for the instants since the last one. Between two arrivals the queue
+//! A port asks at arrivals only, so the AQM makes up for the instants since the last one. Between two arrivals the queue
 //! only drains: looking back from what the next arrival finds, one full frame of the line's time was there for each that fits
 //! in between; of an empty port it is known since when it has been idle. On a port that carries full frames this is the queue
-//! itself, in packets; what an instant reads never depends on how often the law was asked.
+//! itself, in packets; what an instant reads never depends on how often the AQM was asked.
 //!
 //! Invariant: after `decide`, `next` lies after the arrival, and all instants before it have been accounted for.
 

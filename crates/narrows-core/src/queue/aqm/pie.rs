@@ -11,14 +11,14 @@
 //! [RFC 8033 §5.5], and at an idle port it falls by a further 2 % a step [RFC 8033 §4.2]. An arriving packet is chosen with
 //! probability `p`, but not while a burst is allowed [RFC 8033 §4.4], nor while two packets or fewer are queued, nor while
 //! p < 0.2 and the delay was below half the target at the last instant [RFC 8033 §4.1]. A chosen packet is marked if it is
-//! ECN-capable, the law may mark and p is at most a threshold, else dropped [RFC 8033 §5.1].
+//! ECN-capable, the AQM may mark and p is at most a threshold, else dropped [RFC 8033 §5.1].
 //!
 //! The delay is the queue's time on the line by Little's law [RFC 8033 §4.3]. The departure rate of §5.2 is not estimated: a
 //! port's rate is constant, and it is the line's. (A class of a port with several gets less than the line while others send;
-//! its delay is then longer than the law takes it to be.) Of the optional elements, turning on and off with the buffer's
+//! its delay is then longer than the AQM takes it to be.) Of the optional elements, turning on and off with the buffer's
 //! occupancy [RFC 8033 §5.3] and probabilities scaled by packet size [RFC 8033 §4.1] are left out.
 //!
-//! A port asks at arrivals only, so the law makes up for the instants since the last one. Between two arrivals the queue
+//! A port asks at arrivals only, so the AQM makes up for the instants since the last one. Between two arrivals the queue
 //! only drains, so that the delay falls by one second a second: at an instant before an arrival it was what the arrival finds
 //! and the time in between, and before an idle period the time until it began. A timer would have read a backlog in which
 //! the packet in service counts whole: at most one packet's time more or less.
@@ -397,16 +397,16 @@ mod tests {
     #[test]
     fn a_burst_is_allowed_again_once_the_delays_are_below_half_the_target_and_the_probability_is_0() {
         let half = 7_500_000 / 12_304;
-        let calm = |probability, delay, packets| {
+        let allows_again = |probability, delay, packets| {
             let mut pie = pie(&config());
             (pie.burst_allowance, pie.probability, pie.delay) = (Span::ZERO, probability, delay);
             pie.decide(&finds(at(Span::from_ms(1)), packets, Time::ZERO));
             pie.burst_allowance == Span::from_ms(150)
         };
-        assert!(calm(0, Span::from_us(7_499), half));
-        assert!(!calm(1, Span::from_us(7_499), half));
-        assert!(!calm(0, Span::from_us(7_500), half));
-        assert!(!calm(0, Span::from_us(7_499), half + 1));
+        assert!(allows_again(0, Span::from_us(7_499), half));
+        assert!(!allows_again(1, Span::from_us(7_499), half));
+        assert!(!allows_again(0, Span::from_us(7_500), half));
+        assert!(!allows_again(0, Span::from_us(7_499), half + 1));
     }
 
     /// One whose burst is over, at this probability and this delay of its last instant, its next far away.

@@ -6,7 +6,7 @@
 //! packets since the last choice: `p_a = p_b / (1 − count · p_b)`, which makes the distance between two choices uniform
 //! over `1 ..= 1/p_b` [Floyd and Jacobson 1993 §7]. (The pseudo-code of their figure 2 increments `count` first, which
 //! shortens every distance by one; we keep the derived distribution.) A chosen packet is marked if it is ECN-capable
-//! and the law may mark, else dropped, unless the law only marks.
+//! and the AQM may mark, else dropped, unless the AQM only marks.
 //!
 //! With `w = 1` the average is the queue itself, at an empty port too: DCQCN's switches [DCQCN §3.1].
 //!

@@ -1,7 +1,7 @@
 //! Marking on the instantaneous queue [DCTCP §3.1]: what DCTCP, GEMINI and most datacenter controllers are given.
 //!
 //! A packet that arrives while the queue is above K is marked if it is ECN-capable. The queue is what the port holds
-//! just before, the packet in service included and the arriving one not. The law never drops: what does not understand
+//! just before, the packet in service included and the arriving one not. The AQM never drops: what does not understand
 //! ECN passes unmarked.
 //!
 //! With `at-dequeue` a packet is marked when its service begins, by what then remains behind it: the mark tells of a queue
@@ -39,7 +39,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The law that marks above so many packets.
+    /// The AQM that marks above so many packets.
     pub const fn at(packets: u64) -> AqmConfig {
         AqmConfig::Threshold(Config { mark_at: Size::Packets(Packets::new(packets)), at_dequeue: false })
     }
@@ -134,7 +134,7 @@ mod tests {
     fn at_dequeue_it_judges_what_is_behind_and_no_arrival() {
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
         let config = Config { mark_at: Size::Packets(Packets::new(20)), at_dequeue: true };
-        let mut law = Aqm::new(&AqmConfig::Threshold(config), &context);
+        let mut aqm = Aqm::new(&AqmConfig::Threshold(config), &context);
         let backlog = |packets| Backlog { bytes: Bytes::new(9), packets: Packets::new(packets) };
         let arrival = Arrival {
             now: Time::ZERO,
@@ -143,9 +143,9 @@ mod tests {
             idle_since: Time::ZERO,
             ecn_capable: true,
         };
-        assert_eq!(law.decide(&arrival), Verdict::Pass);
+        assert_eq!(aqm.decide(&arrival), Verdict::Pass);
         let mut leaves = |behind, ecn_capable| {
-            law.leaves(&Departure {
+            aqm.leaves(&Departure {
                 now: Time::ZERO,
                 sojourn: Span::ZERO,
                 size: Bytes::new(1_500),

@@ -14,7 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::strict_priority::class_of;
-use super::{Aqms, Arriving, Law, MAX_CLASSES, Queues};
+use super::{Aqms, Arriving, Discipline, MAX_CLASSES, Queues};
 use crate::component::{Counts, Kind, Settings, Spec, Value, parameters};
 use crate::units::Bytes;
 
@@ -97,7 +97,7 @@ impl DeficitRoundRobin {
     }
 }
 
-impl Law for DeficitRoundRobin {
+impl Discipline for DeficitRoundRobin {
     fn queues(&self) -> usize {
         self.shares.len()
     }

@@ -17,14 +17,14 @@
 //! Whose turn it is decides [deficit round robin](super::drr) of weight 15 to 1, which bounds the priority
 //! [RFC 9332 §4.2.2].
 //!
-//! A port asks when a packet leaves, so the law makes up for the instants since the last one. The packets that were first in
+//! A port asks when a packet leaves, so the control law makes up for the instants since the last one. The packets that were first in
 //! the queues at those instants are first still, so that the delays are known exactly.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::drr::DeficitRoundRobin;
-use super::{Aqms, Arriving, Law, Queues};
+use super::{Aqms, Arriving, Discipline, Queues};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::aqm::{Departure, Onset, Verdict};
 use crate::units::{Bytes, Span, Time};
@@ -53,7 +53,7 @@ pub const SPEC: Spec = Spec {
         "target": Kind::Span, Value::Span(Span::from_ms(15)), (RANGE.0.as_ps(), RANGE.1.as_ps()),
             "where the delay of the classic queue is held";
         "rtt-max": Kind::Span, Value::Span(Span::from_ms(100)), (RANGE.0.as_ps(), RANGE.1.as_ps()),
-            "RTT up to which the law is stable, from which its gains follow";
+            "RTT up to which the control law is stable, from which its gains follow";
         "coupling": Kind::Count, Value::Count(2), (1, MAX_COUPLING), "k, the coupling factor";
         "threshold": Kind::Span, Value::Span(Span::from_us(800)), (0, RANGE.1.as_ps()),
             "from this delay on the L4S queue marks by itself";
@@ -68,7 +68,7 @@ pub const SPEC: Spec = Spec {
 pub struct Config {
     /// Where the delay of the classic queue is held.
     pub target: Span,
-    /// RTT up to which the law is stable; not 0.
+    /// RTT up to which the control law is stable; not 0.
     pub rtt_max: Span,
     /// k, the coupling factor.
     pub coupling: u64,
@@ -204,7 +204,7 @@ impl DualPi2 {
     }
 }
 
-impl Law for DualPi2 {
+impl Discipline for DualPi2 {
     fn queues(&self) -> usize {
         WEIGHTS.len()
     }
@@ -273,25 +273,25 @@ mod tests {
         Departure { now: at(0), sojourn, size: Bytes::new(1_500), backlog, ecn_capable }
     }
 
-    /// A law whose base probability is this, in percent.
-    fn law(percent: i128) -> DualPi2 {
+    /// A scheduler whose base probability is this, in percent.
+    fn with_base(percent: i128) -> DualPi2 {
         DualPi2 { base: ONE * percent / 100, ..DualPi2::new(Config::default()) }
     }
 
-    fn share(law: &mut DualPi2, queue: usize, departure: &Departure, of: Verdict) -> usize {
-        (0..1_000).filter(|_| law.leaves(queue, departure) == of).count()
+    fn share(scheduler: &mut DualPi2, queue: usize, departure: &Departure, of: Verdict) -> usize {
+        (0..1_000).filter(|_| scheduler.leaves(queue, departure) == of).count()
     }
 
     #[test]
     fn a_step_moves_the_base_by_the_gains_of_the_rfc() {
         // T = min(15 ms, 100 ms/3); at the first instant the first packet has waited 10 ms, at the second 25.
-        let mut law = DualPi2::new(Config::default());
-        law.advance(at(30), by_queue([None, Some(at(5))]));
+        let mut scheduler = DualPi2::new(Config::default());
+        scheduler.advance(at(30), by_queue([None, Some(at(5))]));
         let (alpha, beta) = (0.1 * 0.015 / 0.1 / 0.1, 0.3 / 0.1);
         let first: f64 = alpha * (0.010 - 0.015) + beta * 0.010;
         let expected = first + alpha * (0.025 - 0.015) + beta * 0.015;
-        assert!((law.base as f64 / ONE as f64 - expected).abs() < 1e-12);
-        assert_eq!(law.next, at(45));
+        assert!((scheduler.base as f64 / ONE as f64 - expected).abs() < 1e-12);
+        assert_eq!(scheduler.next, at(45));
     }
 
     /// At the bounds of what is accepted an empty queue takes the probability down as well.
@@ -299,11 +299,11 @@ mod tests {
     fn steps_count_at_the_least_target_and_an_hour_without_packets_takes_no_time() {
         let least = Config { target: Span::from_ms(60), rtt_max: Span::from_secs(60), ..Config::default() };
         for config in [least, Config { target: Span::from_us(1), rtt_max: Span::from_ms(1), ..Config::default() }] {
-            let mut law = DualPi2 { base: ONE, ..DualPi2::new(config.checked().unwrap()) };
-            law.advance(at(100), by_queue([None; 2]));
-            assert!(law.base < ONE);
-            law.advance(at(1_000_000_000), by_queue([None; 2]));
-            assert_eq!(law.base, 0);
+            let mut scheduler = DualPi2 { base: ONE, ..DualPi2::new(config.checked().unwrap()) };
+            scheduler.advance(at(100), by_queue([None; 2]));
+            assert!(scheduler.base < ONE);
+            scheduler.advance(at(1_000_000_000), by_queue([None; 2]));
+            assert_eq!(scheduler.base, 0);
         }
         let finer = Config { target: Span::from_ms(59), ..least };
         assert!(finer.checked().is_err());
@@ -312,9 +312,9 @@ mod tests {
     #[test]
     fn the_queue_that_waits_longer_drives_it() {
         let base = |waits| {
-            let mut law = DualPi2::new(Config::default());
-            law.advance(at(100), by_queue(waits));
-            law.base
+            let mut scheduler = DualPi2::new(Config::default());
+            scheduler.advance(at(100), by_queue(waits));
+            scheduler.base
         };
         assert_eq!(base([Some(at(1)), Some(at(40))]), base([None, Some(at(1))]));
         assert_eq!(base([Some(at(40)), Some(at(1))]), base([Some(at(1)), None]));
@@ -325,12 +325,12 @@ mod tests {
         for percent in [1, 10, 30, 49] {
             let expected = usize::try_from(percent * percent / 10).unwrap();
             let ect0 = departure(Span::from_ms(20), true);
-            assert!(share(&mut law(percent), CLASSIC, &ect0, Verdict::Mark).abs_diff(expected) <= 1);
+            assert!(share(&mut with_base(percent), CLASSIC, &ect0, Verdict::Mark).abs_diff(expected) <= 1);
             let other = departure(Span::from_ms(20), false);
-            assert!(share(&mut law(percent), CLASSIC, &other, Verdict::Drop).abs_diff(expected) <= 1);
+            assert!(share(&mut with_base(percent), CLASSIC, &other, Verdict::Drop).abs_diff(expected) <= 1);
             let l4s = departure(Span::from_us(100), true);
             let expected = usize::try_from(percent * 20).unwrap();
-            assert!(share(&mut law(percent), L4S, &l4s, Verdict::Mark).abs_diff(expected) <= 1);
+            assert!(share(&mut with_base(percent), L4S, &l4s, Verdict::Mark).abs_diff(expected) <= 1);
         }
     }
 
@@ -338,21 +338,21 @@ mod tests {
     fn l4s_packets_are_marked_by_what_they_waited_unless_nothing_is_behind_them() {
         let waited = |us| departure(Span::from_us(us), true);
         for (us, expected) in [(800, 0), (900, 250), (1_000, 500), (1_100, 750), (1_300, 999)] {
-            let marked = share(&mut law(0), L4S, &waited(us), Verdict::Mark);
+            let marked = share(&mut with_base(0), L4S, &waited(us), Verdict::Mark);
             assert!(marked.abs_diff(expected) <= 1, "{us} µs: {marked}");
         }
         let alone = Departure { backlog: Backlog::EMPTY, ..waited(5_000) };
-        assert_eq!(share(&mut law(0), L4S, &alone, Verdict::Mark), 0);
-        assert!(share(&mut law(25), L4S, &alone, Verdict::Mark).abs_diff(500) <= 1);
+        assert_eq!(share(&mut with_base(0), L4S, &alone, Verdict::Mark), 0);
+        assert!(share(&mut with_base(25), L4S, &alone, Verdict::Mark).abs_diff(500) <= 1);
     }
 
     #[test]
     fn overload_drops_what_is_ecn_capable_and_marks_the_rest_of_the_l4s_queue() {
         let packet = departure(Span::from_ms(20), true);
-        assert!(share(&mut law(60), CLASSIC, &packet, Verdict::Drop).abs_diff(360) <= 1);
-        assert_eq!(share(&mut law(60), CLASSIC, &packet, Verdict::Mark), 0);
-        let mut law = law(60);
-        let verdicts: alloc::vec::Vec<Verdict> = (0..1_000).map(|_| law.leaves(L4S, &packet)).collect();
+        assert!(share(&mut with_base(60), CLASSIC, &packet, Verdict::Drop).abs_diff(360) <= 1);
+        assert_eq!(share(&mut with_base(60), CLASSIC, &packet, Verdict::Mark), 0);
+        let mut scheduler = with_base(60);
+        let verdicts: alloc::vec::Vec<Verdict> = (0..1_000).map(|_| scheduler.leaves(L4S, &packet)).collect();
         let dropped = verdicts.iter().filter(|&&verdict| verdict == Verdict::Drop).count();
         assert!(dropped.abs_diff(360) <= 1, "{dropped}");
         assert!(verdicts.iter().filter(|&&verdict| verdict == Verdict::Pass).count() <= 1);
@@ -365,7 +365,7 @@ mod tests {
         counts: [f64; 2],
     }
 
-    #[allow(clippy::float_arithmetic, reason = "the law as it is published")]
+    #[allow(clippy::float_arithmetic, reason = "the control law as it is published")]
     impl Published {
         /// Line 2a to 3 of Figure 8, with the default parameters: the queues' delays in seconds.
         fn update(&mut self, delays: [f64; 2]) {
@@ -403,11 +403,11 @@ mod tests {
 
     /// Two queues to which packets come at random and which are served in turn, and what becomes of each packet by both.
     #[test]
-    #[allow(clippy::float_arithmetic, reason = "the law as it is published")]
+    #[allow(clippy::float_arithmetic, reason = "the control law as it is published")]
     fn packets_fare_as_by_the_published_law() {
         let mut random = crate::rng::SmallStream::new(7);
         for load in [90, 110, 140] {
-            let mut law = DualPi2::new(Config::default());
+            let mut scheduler = DualPi2::new(Config::default());
             let mut published = Published { base: 0.0, delay: 0.0, counts: [0.0; 2] };
             let mut waiting: [alloc::collections::VecDeque<Time>; 2] =
                 [const { alloc::collections::VecDeque::new() }; 2];
@@ -426,7 +426,7 @@ mod tests {
                 }
                 let turn = usize::from(service % 2 == 1);
                 if let Some(queue) = [turn, 1 - turn].into_iter().find(|&queue| !waiting[queue].is_empty()) {
-                    law.advance(now, |queue| waiting[queue].front().copied());
+                    scheduler.advance(now, |queue| waiting[queue].front().copied());
                     let came = waiting[queue].pop_front().unwrap();
                     let behind = waiting[queue].len() as u64;
                     let ecn_capable = queue == L4S || service % 3 == 0;
@@ -438,7 +438,7 @@ mod tests {
                         Verdict::Mark => 1,
                         Verdict::Drop => 2,
                     };
-                    told[index(law.leaves(queue, &departure))] += 1;
+                    told[index(scheduler.leaves(queue, &departure))] += 1;
                     expected[index(published.leaves(queue, seconds(came, now), behind, ecn_capable))] += 1;
                 }
                 let is_paused = service / 5_000 % 4 == 3;
@@ -460,8 +460,8 @@ mod tests {
         /// However long nothing waits, what is skipped is what steps would have done one by one.
         #[test]
         fn idle_steps_are_skipped_without_a_trace(base in 0i128..100, gap in 0u64..100_000, waits in 0u64..200, more in 0u64..50) {
-            let mut skips = law(base);
-            let mut steps = law(base);
+            let mut skips = with_base(base);
+            let mut steps = with_base(base);
             let came = at(gap);
             let until = came + Span::from_ms(waits);
             skips.advance(until, by_queue([None, Some(came)]));

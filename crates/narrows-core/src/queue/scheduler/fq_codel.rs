@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Aqms, Arriving, Law, Queues};
+use super::{Aqms, Arriving, Discipline, Queues};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::AqmConfig;
 use crate::queue::aqm::codel;
@@ -119,7 +119,7 @@ impl FlowQueues {
     }
 }
 
-impl Law for FlowQueues {
+impl Discipline for FlowQueues {
     fn queues(&self) -> usize {
         self.queues.len()
     }
@@ -213,58 +213,58 @@ mod tests {
 
     #[test]
     fn a_sparse_flow_goes_before_those_that_have_sent_a_quantum() {
-        let mut law = queues(3);
-        law.wake(0);
-        law.wake(1);
+        let mut scheduler = queues(3);
+        scheduler.wake(0);
+        scheduler.wake(1);
         let full = |_: usize| QUANTUM;
-        assert_eq!([0; 4].map(|_| law.choose(full).unwrap()), [0, 1, 0, 1]);
+        assert_eq!([0; 4].map(|_| scheduler.choose(full).unwrap()), [0, 1, 0, 1]);
         // New: its first packet is next, whoever's turn it was; then it has no more priority than others.
-        law.wake(2);
-        assert_eq!([0; 6].map(|_| law.choose(full).unwrap()), [2, 0, 2, 1, 0, 2]);
+        scheduler.wake(2);
+        assert_eq!([0; 6].map(|_| scheduler.choose(full).unwrap()), [2, 0, 2, 1, 0, 2]);
     }
 
     #[test]
     fn a_new_queue_that_is_found_empty_becomes_old_before_it_leaves() {
-        let mut law = queues(2);
+        let mut scheduler = queues(2);
         let small = |_: usize| Bytes::new(100);
-        law.wake(0);
-        law.wake(1);
-        assert_eq!(law.choose(small), Some(0));
-        law.rest();
+        scheduler.wake(0);
+        scheduler.wake(1);
+        assert_eq!(scheduler.choose(small), Some(0));
+        scheduler.rest();
         // 0 is empty and goes behind; what comes to it again waits there for its turn after 1's.
-        assert_eq!(law.choose(small), Some(1));
-        law.wake(0);
-        assert_eq!([0; 15].map(|_| law.choose(small).unwrap()), [[1; 14].as_slice(), &[0]].concat()[..]);
-        let mut law = queues(1);
-        law.wake(0);
-        assert_eq!(law.choose(small), Some(0));
-        law.rest();
-        assert_eq!(law.choose(small), None);
-        law.wake(0);
+        assert_eq!(scheduler.choose(small), Some(1));
+        scheduler.wake(0);
+        assert_eq!([0; 15].map(|_| scheduler.choose(small).unwrap()), [[1; 14].as_slice(), &[0]].concat()[..]);
+        let mut scheduler = queues(1);
+        scheduler.wake(0);
+        assert_eq!(scheduler.choose(small), Some(0));
+        scheduler.rest();
+        assert_eq!(scheduler.choose(small), None);
+        scheduler.wake(0);
         // Forgotten: a whole quantum again.
-        assert_eq!(law.queues[0].credit, 1_500);
+        assert_eq!(scheduler.queues[0].credit, 1_500);
     }
 
     #[test]
     fn a_dropped_packet_costs_nothing() {
-        let mut law = queues(2);
+        let mut scheduler = queues(2);
         let full = |_: usize| QUANTUM;
-        law.wake(0);
-        law.wake(1);
-        assert_eq!(law.choose(full), Some(0));
-        law.refund(QUANTUM);
-        assert_eq!([law.choose(full), law.choose(full)], [Some(0), Some(1)]);
+        scheduler.wake(0);
+        scheduler.wake(1);
+        assert_eq!(scheduler.choose(full), Some(0));
+        scheduler.refund(QUANTUM);
+        assert_eq!([scheduler.choose(full), scheduler.choose(full)], [Some(0), Some(1)]);
     }
 
     proptest! {
         /// Whoever always waits sends as much as others, within a quantum and a packet, whatever packets are like.
         #[test]
         fn flows_that_always_wait_share_by_bytes(sizes in prop::collection::vec(40u64..9_000, 2..20), turns in 1usize..3_000) {
-            let mut law = queues(sizes.len());
+            let mut scheduler = queues(sizes.len());
             let mut sent = std::vec![0; sizes.len()];
-            (0..sizes.len()).for_each(|queue| law.wake(queue));
+            (0..sizes.len()).for_each(|queue| scheduler.wake(queue));
             for _ in 0..turns {
-                let queue = law.choose(|queue| Bytes::new(sizes[queue])).unwrap();
+                let queue = scheduler.choose(|queue| Bytes::new(sizes[queue])).unwrap();
                 sent[queue] += sizes[queue];
             }
             let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
@@ -275,12 +275,12 @@ mod tests {
         /// One flow and one queue, as far as the hash goes; and no queue beyond what was asked for.
         #[test]
         fn a_flow_stays_in_its_queue(number in 1u32..2_000, seed: u64, flows in prop::collection::vec(any::<u32>(), 1..100)) {
-            let mut law = FlowQueues::new(number, QUANTUM, seed);
-            let first: Vec<usize> = flows.iter().map(|&flow| law.queue_of(&of(flow))).collect();
-            let again: Vec<usize> = flows.iter().map(|&flow| law.queue_of(&of(flow))).collect();
+            let mut scheduler = FlowQueues::new(number, QUANTUM, seed);
+            let first: Vec<usize> = flows.iter().map(|&flow| scheduler.queue_of(&of(flow))).collect();
+            let again: Vec<usize> = flows.iter().map(|&flow| scheduler.queue_of(&of(flow))).collect();
             prop_assert_eq!(&first, &again);
-            prop_assert!(law.queues() <= usize::try_from(number).unwrap());
-            prop_assert_eq!(first.iter().max().unwrap() + 1, law.queues());
+            prop_assert!(scheduler.queues() <= usize::try_from(number).unwrap());
+            prop_assert_eq!(first.iter().max().unwrap() + 1, scheduler.queues());
         }
     }
 }

@@ -6,7 +6,7 @@
 //! all that waited ([`leave`](Scheduler::leave)); one that is resumed wakes again.
 //!
 //! # Adding a scheduler
-//! One file: its `SPEC`; a `Config` with `new`, `values`, `queues`, `aqm` and `build`; a machine that is a [`Law`]; its tests. Its
+//! One file: its `SPEC`; a `Config` with `new`, `values`, `queues`, `aqm` and `build`; a machine that is a [`Discipline`]; its tests. Its
 //! `mod` and one line in the `registry!` below. Experiments, errors, the schema, `narrows show scheduler`, the documents and the
 //! port follow what these say. A case in the oracle's tests of the network holds the port to it.
 
@@ -62,7 +62,7 @@ pub enum Aqms {
     None,
     /// This AQM in each queue.
     Each(AqmConfig),
-    /// The scheduler itself ([`Law::leaves`]), beyond this queue; it marks ECN-capable packets.
+    /// The scheduler itself ([`Discipline::leaves`]), beyond this queue; it marks ECN-capable packets.
     Own(Onset),
 }
 
@@ -78,7 +78,7 @@ pub struct Arriving {
 }
 
 /// What each scheduler answers.
-pub trait Law {
+pub trait Discipline {
     /// Number of queues; of those that were used, where they are made as flows come.
     fn queues(&self) -> usize;
 
@@ -105,7 +105,7 @@ pub trait Law {
     /// one does. For schedulers with an AQM of their own.
     fn advance(&mut self, _now: Time, _waits_since: impl Fn(usize) -> Option<Time>) {}
 
-    /// What becomes of the packet that was chosen, after [`advance`](Law::advance). For schedulers with an AQM of their own.
+    /// What becomes of the packet that was chosen, after [`advance`](Discipline::advance). For schedulers with an AQM of their own.
     fn leaves(&mut self, _queue: usize, _departure: &Departure) -> Verdict {
         Verdict::Pass
     }
@@ -117,7 +117,7 @@ pub struct Fifo {
     waits: bool,
 }
 
-impl Law for Fifo {
+impl Discipline for Fifo {
     fn queues(&self) -> usize {
         1
     }
@@ -140,7 +140,7 @@ impl Law for Fifo {
 }
 
 macro_rules! registry {
-    ($($module:ident :: $variant:ident $law:ident),* $(,)?) => {
+    ($($module:ident :: $variant:ident $scheduler:ident),* $(,)?) => {
         /// Every scheduler's [`Spec`], in the order of the registry. [`Fifo`] is what a port has without one.
         pub const SPECS: &[Spec] = &[$($module::SPEC),*];
 
@@ -180,10 +180,10 @@ macro_rules! registry {
 
         /// The scheduler of one port. Dispatch is a `match`, so that the packet path has no indirect call.
         #[derive(Clone, Debug)]
-        #[allow(missing_docs, reason = "a variant is its law, held by value")]
+        #[allow(missing_docs, reason = "a variant is its scheduler, held by value")]
         pub enum Scheduler {
             Fifo(Fifo),
-            $($variant($law),)*
+            $($variant($scheduler),)*
         }
 
         impl Scheduler {
@@ -196,43 +196,43 @@ macro_rules! registry {
             }
         }
 
-        impl Law for Scheduler {
+        impl Discipline for Scheduler {
             fn queues(&self) -> usize {
-                match self { Scheduler::Fifo(law) => law.queues(), $(Scheduler::$variant(law) => law.queues(),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.queues(), $(Scheduler::$variant(scheduler) => scheduler.queues(),)* }
             }
             #[inline]
             fn queue_of(&mut self, packet: &Arriving) -> usize {
-                match self { Scheduler::Fifo(law) => law.queue_of(packet), $(Scheduler::$variant(law) => law.queue_of(packet),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.queue_of(packet), $(Scheduler::$variant(scheduler) => scheduler.queue_of(packet),)* }
             }
             #[inline]
             fn wake(&mut self, queue: usize) {
-                match self { Scheduler::Fifo(law) => law.wake(queue), $(Scheduler::$variant(law) => law.wake(queue),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.wake(queue), $(Scheduler::$variant(scheduler) => scheduler.wake(queue),)* }
             }
             #[inline]
             fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
-                match self { Scheduler::Fifo(law) => law.choose(first), $(Scheduler::$variant(law) => law.choose(first),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.choose(first), $(Scheduler::$variant(scheduler) => scheduler.choose(first),)* }
             }
             #[inline]
             fn rest(&mut self) {
-                match self { Scheduler::Fifo(law) => law.rest(), $(Scheduler::$variant(law) => law.rest(),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.rest(), $(Scheduler::$variant(scheduler) => scheduler.rest(),)* }
             }
             fn refund(&mut self, size: Bytes) {
-                match self { Scheduler::Fifo(law) => law.refund(size), $(Scheduler::$variant(law) => law.refund(size),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.refund(size), $(Scheduler::$variant(scheduler) => scheduler.refund(size),)* }
             }
             fn leave(&mut self, queue: usize) {
-                match self { Scheduler::Fifo(law) => law.leave(queue), $(Scheduler::$variant(law) => law.leave(queue),)* }
+                match self { Scheduler::Fifo(scheduler) => scheduler.leave(queue), $(Scheduler::$variant(scheduler) => scheduler.leave(queue),)* }
             }
             #[inline]
             fn advance(&mut self, now: Time, waits_since: impl Fn(usize) -> Option<Time>) {
                 match self {
-                    Scheduler::Fifo(law) => law.advance(now, waits_since),
-                    $(Scheduler::$variant(law) => law.advance(now, waits_since),)*
+                    Scheduler::Fifo(scheduler) => scheduler.advance(now, waits_since),
+                    $(Scheduler::$variant(scheduler) => scheduler.advance(now, waits_since),)*
                 }
             }
             fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
                 match self {
-                    Scheduler::Fifo(law) => law.leaves(queue, departure),
-                    $(Scheduler::$variant(law) => law.leaves(queue, departure),)*
+                    Scheduler::Fifo(scheduler) => scheduler.leaves(queue, departure),
+                    $(Scheduler::$variant(scheduler) => scheduler.leaves(queue, departure),)*
                 }
             }
         }
@@ -257,14 +257,14 @@ mod tests {
 
     #[test]
     fn one_queue_has_all_classes() {
-        let mut law = Scheduler::new(None, 0);
+        let mut scheduler = Scheduler::new(None, 0);
         let of = |class| Arriving { class, flow_hash: 9, is_l4s: true };
-        assert_eq!([0, 7].map(|class| law.queue_of(&of(class))), [0, 0]);
-        assert_eq!(law.choose(size), None);
-        law.wake(0);
-        assert_eq!(law.choose(size), Some(0));
-        law.rest();
-        assert_eq!(law.choose(size), None);
+        assert_eq!([0, 7].map(|class| scheduler.queue_of(&of(class))), [0, 0]);
+        assert_eq!(scheduler.choose(size), None);
+        scheduler.wake(0);
+        assert_eq!(scheduler.choose(size), Some(0));
+        scheduler.rest();
+        assert_eq!(scheduler.choose(size), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Aqms, Arriving, Law, MAX_CLASSES, Queues};
+use super::{Aqms, Arriving, Discipline, MAX_CLASSES, Queues};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::units::Bytes;
 
@@ -62,7 +62,7 @@ impl StrictPriority {
     }
 }
 
-impl Law for StrictPriority {
+impl Discipline for StrictPriority {
     fn queues(&self) -> usize {
         self.classes
     }
@@ -107,16 +107,16 @@ mod tests {
 
     #[test]
     fn the_first_class_that_waits_and_is_not_paused_sends() {
-        let mut law = StrictPriority::new(4);
-        assert_eq!(law.choose(size), None);
-        [3, 1, 2].into_iter().for_each(|class| law.wake(class));
-        assert_eq!(law.choose(size), Some(1));
-        law.leave(1);
-        assert_eq!(law.choose(size), Some(2));
-        law.rest();
-        assert_eq!(law.choose(size), Some(3));
-        law.wake(1);
-        assert_eq!(law.choose(size), Some(1));
+        let mut scheduler = StrictPriority::new(4);
+        assert_eq!(scheduler.choose(size), None);
+        [3, 1, 2].into_iter().for_each(|class| scheduler.wake(class));
+        assert_eq!(scheduler.choose(size), Some(1));
+        scheduler.leave(1);
+        assert_eq!(scheduler.choose(size), Some(2));
+        scheduler.rest();
+        assert_eq!(scheduler.choose(size), Some(3));
+        scheduler.wake(1);
+        assert_eq!(scheduler.choose(size), Some(1));
     }
 
     #[test]

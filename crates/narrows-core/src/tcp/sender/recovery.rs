@@ -15,7 +15,7 @@ const MAX_REORDERING: u16 = 300;
 /// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
 const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 
-/// How a reduction or timeout may still turn out to have been needless.
+/// How a reduction or timeout may still turn out to have been spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UndoState {
     /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).

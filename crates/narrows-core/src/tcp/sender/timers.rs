@@ -8,7 +8,7 @@ use crate::units::{Span, Time};
 /// The least tail-loss-probe timeout of Linux 4.9.
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
 /// What Linux adds to two RTTs before a probe, and to the wait for reordering (`TCP_TIMEOUT_MIN_US`).
-const LEAST_WAIT: Span = Span::from_ms(2);
+const MIN_WAIT: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 
@@ -51,8 +51,8 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, now: Time, stack: &Stack) {
         self.probe_at = Time::NEVER;
         let rack = stack.profile.loss_detection == LossDetection::Rack;
-        let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
-        if !stack.profile.tail_loss_probe || !calm || self.board.sacked() > 0 || self.probe.is_some() {
+        let may_probe = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        if !stack.profile.tail_loss_probe || !may_probe || self.board.sacked() > 0 || self.probe.is_some() {
             return;
         }
         // Linux 4.9 probes only where no transmission of its own will tell.
@@ -61,7 +61,7 @@ impl Sender {
         let lone = self.board.outstanding() == 1;
         let wait = match (rack, lone) {
             (true, true) => stack.profile.timer(srtt * 2 + stack.profile.min_rto),
-            (true, false) => stack.profile.timer(srtt * 2 + LEAST_WAIT),
+            (true, false) => stack.profile.timer(srtt * 2 + MIN_WAIT),
             (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
             (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
         };
@@ -75,7 +75,7 @@ impl Sender {
         if stack.profile.clock_tick == Span::ZERO {
             return due;
         }
-        let wait = stack.profile.timer(due.since(now) + LEAST_WAIT);
+        let wait = stack.profile.timer(due.since(now) + MIN_WAIT);
         now + wait.min(stack.profile.timer(self.timeout(stack)))
     }
 

@@ -6,7 +6,7 @@ use crate::support::Packet;
 use narrows_core::link::{Change, Event as LinkEvent, Fate};
 use narrows_core::queue::aqm::{Arrival, Departure, Size, Verdict};
 use narrows_core::queue::pfc::pause_time;
-use narrows_core::queue::scheduler::Law;
+use narrows_core::queue::scheduler::Discipline;
 use narrows_core::queue::{AqmConfig, Backlog, DropReason, Limit};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::Payload;
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 /// Added to a link, what is urgent on it, where it comes by a wire of its own.
-const LANE: u32 = 1_000;
+const URGENT: u32 = 1_000;
 /// Added to a link, what is late on its wire.
 const LATE: u32 = 100_000;
 /// One bit, where rates are per second and times in picoseconds.
@@ -104,8 +104,8 @@ impl Explicit<'_> {
         if self.ports[link as usize].is_down {
             return self.drop(now, link, DropReason::Outage, packet);
         }
-        let phantom = self.ports[link as usize].phantoms.get_mut(queue).map(|law| {
-            law.decide(&Arrival {
+        let phantom = self.ports[link as usize].phantoms.get_mut(queue).map(|aqm| {
+            aqm.decide(&Arrival {
                 now: Time::from_ps(now),
                 size: Bytes::new(packet.size.into()),
                 backlog: Backlog::EMPTY,
@@ -410,7 +410,7 @@ impl Explicit<'_> {
         let (is_urgent, stack) = (port.is_urgent, description.stack.as_ps());
         let beside = is_urgent && stack > 0;
         if beside {
-            port.lane.push_back(held.0)
+            port.urgent_wire.push_back(held.0)
         } else {
             port.wire.push_back((held.0, now))
         }
@@ -426,7 +426,7 @@ impl Explicit<'_> {
         // A host's stack is before its port where that is served.
         let before = beside || self.served[link as usize] && self.is_host(description.from);
         let at = now + description.least_delay().as_ps() - if before { stack } else { 0 };
-        self.events.push(Reverse((at, ARRIVAL, if beside { LANE + link } else { link })));
+        self.events.push(Reverse((at, ARRIVAL, if beside { URGENT + link } else { link })));
     }
 
     fn arrives(&mut self, now: u64, link: u32) {
@@ -434,10 +434,10 @@ impl Explicit<'_> {
             let (_, packet) = self.ports[(link - LATE) as usize].late.pop_first().unwrap();
             return self.reaches(now, link - LATE, packet);
         }
-        let (beside, link) = (link >= LANE, link % LANE);
+        let (beside, link) = (link >= URGENT, link % URGENT);
         let port = &mut self.ports[link as usize];
         let (packet, left) =
-            if beside { (port.lane.pop_front().unwrap(), now) } else { port.wire.pop_front().unwrap() };
+            if beside { (port.urgent_wire.pop_front().unwrap(), now) } else { port.wire.pop_front().unwrap() };
         if let Some((priorities, _)) = packet.pause {
             let paused = Self::back(link as usize);
             self.ports[paused].set_pauses(now, priorities);
@@ -537,7 +537,7 @@ impl Explicit<'_> {
 /// Whether a threshold is exceeded, of a packet that comes or of one that leaves.
 fn is_above(aqm: Option<AqmConfig>, leaves: bool, bytes: u64, packets: u64) -> bool {
     match aqm {
-        Some(AqmConfig::Threshold(law)) if law.at_dequeue == leaves => match law.mark_at {
+        Some(AqmConfig::Threshold(aqm)) if aqm.at_dequeue == leaves => match aqm.mark_at {
             Size::Packets(k) => packets > k.get(),
             Size::Bytes(k) => bytes > k.get(),
         },

@@ -5,7 +5,7 @@ use crate::support::Packet;
 use narrows_core::link::{Context, Function, FunctionConfig};
 use narrows_core::queue::aqm::codel::{self, Codel};
 use narrows_core::queue::aqm::{self, Aqm};
-use narrows_core::queue::scheduler::{DualPi2, Law};
+use narrows_core::queue::scheduler::{Discipline, DualPi2};
 use narrows_core::queue::{AqmConfig, DropReason, SchedulerConfig};
 use narrows_core::rng::{Stream, mix};
 use narrows_core::units::{Bytes, Time};
@@ -80,7 +80,7 @@ pub(super) struct Port {
     pub(super) late: BTreeMap<(u64, u64), Packet>,
     pub(super) came: u64,
     pub(super) were_late: u64,
-    pub(super) lane: VecDeque<Packet>,
+    pub(super) urgent_wire: VecDeque<Packet>,
     pub(super) sent: (u64, u64),
     pub(super) dropped: [u64; DropReason::COUNT],
     pub(super) marked: u64,
@@ -102,14 +102,16 @@ impl Port {
             old: VecDeque::new(),
         };
         let flows = match &link.scheduler {
-            Some(SchedulerConfig::Fq(law)) => Some(flow_queues(law.queues, law.quantum, None)),
-            Some(SchedulerConfig::FqCodel(law)) => Some(flow_queues(law.queues, law.quantum, Some(law.codel))),
+            Some(SchedulerConfig::Fq(scheduler)) => Some(flow_queues(scheduler.queues, scheduler.quantum, None)),
+            Some(SchedulerConfig::FqCodel(scheduler)) => {
+                Some(flow_queues(scheduler.queues, scheduler.quantum, Some(scheduler.codel)))
+            }
             _ => None,
         };
         let weights = match &link.scheduler {
             None => vec![1],
-            Some(SchedulerConfig::StrictPriority(law)) => vec![1; usize::from(law.classes)],
-            Some(SchedulerConfig::Drr(law)) => law.weights.clone(),
+            Some(SchedulerConfig::StrictPriority(scheduler)) => vec![1; usize::from(scheduler.classes)],
+            Some(SchedulerConfig::Drr(scheduler)) => scheduler.weights.clone(),
             Some(SchedulerConfig::Fq(_) | SchedulerConfig::FqCodel(_)) => Vec::new(),
             Some(SchedulerConfig::DualPi2(_)) => vec![15, 1],
         };
@@ -168,7 +170,7 @@ impl Port {
             late: BTreeMap::new(),
             came: 0,
             were_late: 0,
-            lane: VecDeque::new(),
+            urgent_wire: VecDeque::new(),
             sent: (0, 0),
             dropped: [0; DropReason::COUNT],
             marked: 0,
@@ -214,7 +216,7 @@ impl Port {
     fn is_round_robin(&self) -> bool {
         matches!(self.scheduler, Some(SchedulerConfig::Drr(_) | SchedulerConfig::DualPi2(_)))
     }
-    /// The law of a dual queue takes its steps up to now, before what waits changes.
+    /// The scheduler of a dual queue takes its steps up to now, before what waits changes.
     pub(super) fn advance(&mut self, now: u64) {
         let came = [0, 1].map(|queue| Some(Time::from_ps(self.waiting.get(queue)?.front()?.2)));
         if let Some(dual) = &mut self.dual {

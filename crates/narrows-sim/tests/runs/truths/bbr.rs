@@ -10,7 +10,7 @@ use crate::plans::{Dumbbell, run};
 /// window is 2·BtlBw·RTprop and, with segmentation offload off, three packets, made even: that gives RTprop. Within 1 % and
 /// 5 %, on a buffer of five products.
 ///
-/// A phase at 5/4 lasts a round trip and queues a quarter of a product, and the next drains it: one round of eight has a
+/// A phase at 5/4 lasts an RTT and queues a quarter of a product, and the next drains it: one round of eight has a
 /// mean of an eighth, so the queue's mean is far below half a product, and its greatest below a half.
 #[test]
 fn bbr_finds_the_bandwidth_and_the_round_trip() {
@@ -30,8 +30,8 @@ fn bbr_finds_the_bandwidth_and_the_round_trip() {
     assert!(port.queue_max_bytes as f64 / 1500.0 < product(&network) / 2.0, "{}", port.queue_max_bytes);
 }
 
-/// Ten seconds after the least round trip was last seen the window falls to four packets for 200 ms and a round [BBR]. On
-/// a clean path it is seen again in the dip, and not after. To a quarter of a second: a round trip until four packets are
+/// Ten seconds after the minimum RTT was last seen the window falls to four packets for 200 ms and a round [BBR]. On
+/// a clean path it is seen again in the dip, and not after. To a quarter of a second: an RTT until four packets are
 /// in flight, 200 ms, and another until the window is restored.
 #[test]
 fn bbr_dips_every_ten_seconds() {

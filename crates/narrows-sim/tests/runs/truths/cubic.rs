@@ -48,7 +48,7 @@ fn growths(windows: &[(f64, f64)]) -> Vec<Growth> {
 /// flow joins after a while. With 150 ms the window of Reno stays below the cubic [RFC 9438 §4.3].
 ///
 /// Within 0.5 % and 2 packets: the window is in whole packets, the curve's start is known to a sample of 1 ms (0.1 packets
-/// where it is steepest), and the sender aims a round trip ahead by the least round trip while its last one was longer by
+/// where it is steepest), and the sender aims an RTT ahead by the minimum RTT while its last one was longer by
 /// the queue's 40 ms (2 packets where it is steepest).
 #[test]
 fn cubic_follows_the_curve_between_two_losses() {

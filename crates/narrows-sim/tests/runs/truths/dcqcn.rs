@@ -1,4 +1,4 @@
-//! DCQCN's rate law over TCP: what flows make of a link.
+//! DCQCN's rate control over TCP: what flows make of a link.
 
 use narrows_core::queue::AqmConfig;
 use narrows_core::queue::aqm::Size;

@@ -24,8 +24,8 @@ fn equal_flows_share_equally() {
     }
 }
 
-/// NewReno gives a flow a share that falls with its round trip r, as r^−a with 1 ≤ a ≤ 2 [Lakshman 1997 §IV]: both see the
-/// same losses and grow by one packet per round trip. The round trip is taken with the full queue for a = 1, where the two
+/// NewReno gives a flow a share that falls with its RTT r, as r^−a with 1 ≤ a ≤ 2 [Lakshman 1997 §IV]: both see the
+/// same losses and grow by one packet per RTT. The RTT is taken with the full queue for a = 1, where the two
 /// differ least, and without a queue for a = 2, where they differ most.
 #[test]
 fn newreno_favours_the_shorter_round_trip() {

@@ -1,4 +1,4 @@
-//! GEMINI: delay, ECN, the theorem, and its base round trip.
+//! GEMINI: delay, ECN, the theorem, and its base RTT.
 
 use narrows_core::cc::{Controller, Value};
 use narrows_core::units::{Packets, Rate, Span};
@@ -11,7 +11,7 @@ use crate::plans::{Dumbbell, flow, run, set};
 
 const CAPACITY: Value = Value::Rate(Rate::from_gbps(1));
 
-/// Runs it; also gives what every flow took for its base round trip at the end, seconds.
+/// Runs it; also gives what every flow took for its base RTT at the end, seconds.
 fn run_for_bases(plan: &Plan, flows: u32) -> (Results, Vec<f64>) {
     let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
     while simulation.advance(1 << 20) {}
@@ -24,11 +24,11 @@ fn run_for_bases(plan: &Plan, flows: u32) -> (Results, Vec<f64>) {
     (simulation.finish(), bases)
 }
 
-/// Ten flows on a deep link of 1 Gbit/s and 10 ms without ECN. Throughput (of 1000) and mean round trip, in ms, as another
+/// Ten flows on a deep link of 1 Gbit/s and 10 ms without ECN. Throughput (of 1000) and mean RTT, in ms, as another
 /// model of one queue and ideal hosts has them.
 ///
 /// Where T ≥ RTT·β/(1−β) the link never idles: (1−β)(RTT + T) ≥ RTT. Between T = 0.2 ms and 8 ms, 2 % for the throughput
-/// and 2.5 % for the round trip: flows are not in step, and cuts of all at once or one by one differ by so much.
+/// and 2.5 % for the RTT: flows are not in step, and cuts of all at once or one by one differ by so much.
 #[test]
 fn gemini_holds_the_delay_that_it_is_told() {
     let table = [
@@ -64,7 +64,7 @@ fn gemini_holds_the_delay_that_it_is_told() {
     }
 }
 
-/// RTT_base is the least round trip, and a queue that others keep for good does not change it: four GEMINI flows beside
+/// RTT_base is the minimum RTT, and a queue that others keep for good does not change it: four GEMINI flows beside
 /// four NewReno flows that never leave the buffer less than 10 ms full, twice T.
 #[test]
 fn geminis_base_is_that_of_the_path_whatever_others_queue() {
@@ -141,11 +141,11 @@ fn geminis_theorem_holds() {
     assert!(at_bound >= 0.985 && above < at_bound - 0.01, "{at_bound}, {above}");
 }
 
-/// Four flows of 12.8 ms and four of 0.2 ms share a link at K = 300 [GEMINI Fig. 12]. Flows of long round trips keep at least
+/// Four flows of 12.8 ms and four of 0.2 ms share a link at K = 300 [GEMINI Fig. 12]. Flows of long RTTs keep at least
 /// half of the others' share, five times what DCTCP leaves them.
 ///
 /// No upper limit is asserted: the paper shows equal shares, and the long flows have 17 times the short ones' here. The
-/// queue stands above K for a long round trip in each event, several short ones, in each of which a short flow is cut anew
+/// queue stands above K for a long RTT in each event, several short ones, in each of which a short flow is cut anew
 /// with a growing α and F = 3.8.
 #[test]
 fn gemini_does_not_starve_long_round_trips() {

@@ -86,7 +86,7 @@ fn the_coupling_gives_both_kinds_rates_of_one_size() {
         let [of_prague, of_newreno] =
             [packets(l4s, l4s_rate) * marked / 2.0, packets(newreno, newreno_rate) * (dropped / 1.5).sqrt()];
         assert!((0.9..1.5).contains(&of_prague), "{case}: {of_prague} of 2/p");
-        assert!((0.8..1.5).contains(&of_newreno), "{case}: {of_newreno} of the law of the square root");
+        assert!((0.8..1.5).contains(&of_newreno), "{case}: {of_newreno} of the square-root formula");
         assert!(marked < 2.1 * dropped.sqrt(), "{case}: {marked} marked, {dropped} dropped");
     }
 }

@@ -66,14 +66,14 @@ fn a_message_is_later_by_just_the_outage_that_it_waits_for_its_timer_in() {
     let network = Dumbbell { rate: Rate::from_mbps(100), ..Dumbbell::default() };
     let one = flow(Span::from_ms(500), 0, 1, Some(1_000));
     let mut plan = network.plan("cubic", false, Span::from_secs(1), Pattern::List(vec![one]));
-    let calm = run(&plan, 1);
+    let undisturbed = run(&plan, 1);
     plan.network.links[network.bottleneck()].events = vec![event(490, Change::Down), event(1_400, Change::Up)];
     let late = run(&plan, 1);
     let timeout = plan.traffic[0].profile.initial_rto.as_ns();
-    assert_eq!(late.flows[0].fct_ns, calm.flows[0].fct_ns.map(|fct| fct + timeout));
+    assert_eq!(late.flows[0].fct_ns, undisturbed.flows[0].fct_ns.map(|fct| fct + timeout));
     let port = &late.ports[network.bottleneck()];
     assert_eq!((port.dropped_outage_packets, port.sent_packets), (1, 0));
-    assert_eq!((late.flows[0].events_met.as_deref(), calm.flows[0].events_met.as_deref()), (Some("0"), None));
+    assert_eq!((late.flows[0].events_met.as_deref(), undisturbed.flows[0].events_met.as_deref()), (Some("0"), None));
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) fn packets_per_second(rate: Rate) -> f64 {
     rate.as_bps() as f64 / (1538.0 * 8.0)
 }
 
-/// The round trip of a full segment and its acknowledgement on the empty network, seconds.
+/// The RTT of a full segment and its acknowledgement on the empty network, seconds.
 pub(crate) fn base_round_trip(network: &Dumbbell) -> f64 {
     let per_byte = 8.0 * (2.0 / network.access.as_bps() as f64 + 1.0 / network.rate.as_bps() as f64);
     network.rtt.as_ns() as f64 / 1e9 + (1538.0 + 90.0) * per_byte

@@ -6,11 +6,11 @@ use narrows_core::units::{Rate, Span};
 use super::measure::{Loss, product};
 use crate::plans::{Dumbbell, run, smooth};
 
-/// On a path that keeps the order and loses no acknowledgement, what is sent again are the segments that were lost, no
-/// more and no less [RFC 6675 §4, RFC 8985 §6.2]: but for losses of the last two round trips, not yet repaired at the end.
+/// On a path that keeps the order and loses no acknowledgement, what is retransmitted are the segments that were lost, no
+/// more and no less [RFC 6675 §4, RFC 8985 §6.2]: but for losses of the last two RTTs, not yet repaired at the end.
 ///
 /// Recoveries follow each other without a pause here. A retransmission of one of them that arrives in the next once passed
-/// for proof that the next was needless.
+/// for proof that the next was spurious.
 #[test]
 fn every_retransmission_repairs_a_loss() {
     for profile in [Profile::LINUX_4_9, Profile::LINUX_6] {
@@ -36,14 +36,14 @@ fn every_retransmission_repairs_a_loss() {
                 assert_eq!(results.flows[0].timeouts, 0, "{controller} at {loss}");
                 let pending = lost as f64 - resent as f64;
                 let most = 2.0 * 2.0 * product(&network) * loss + 2.0;
-                assert!((0.0..=most).contains(&pending), "{controller} at {loss}: {lost} lost, {resent} sent again");
+                assert!((0.0..=most).contains(&pending), "{controller} at {loss}: {lost} lost, {resent} retransmitted");
             }
         }
     }
 }
 
-/// A window that halves at each loss and else grows by one per round trip has a mean of 1.31/√p packets under independent
-/// losses of probability p [Mathis 1997 §2]. Within 10 %: two losses in one round trip count once, and the window does not
+/// A window that halves at each loss and else grows by one per RTT has a mean of 1.31/√p packets under independent
+/// losses of probability p [Mathis 1997 §2]. Within 10 %: two losses in one RTT count once, and the window does not
 /// grow in the round of recovery.
 #[test]
 fn newreno_under_random_losses_has_the_window_of_the_square_root_law() {
@@ -52,8 +52,8 @@ fn newreno_under_random_losses_has_the_window_of_the_square_root_law() {
         let mut plan = network.long("newreno", false, Span::from_secs(seconds));
         plan.lose(network.bottleneck(), loss);
         let port = &run(&plan, 1).ports[network.bottleneck()];
-        let per_round_trip = port.utilisation * product(&network);
-        let law = 1.31 / loss.sqrt();
-        assert!((per_round_trip / law - 1.0).abs() < 0.1, "{loss}: {per_round_trip:.2} of {law:.2}");
+        let per_rtt = port.utilisation * product(&network);
+        let bound = 1.31 / loss.sqrt();
+        assert!((per_rtt / bound - 1.0).abs() < 0.1, "{loss}: {per_rtt:.2} of {bound:.2}");
     }
 }

@@ -10,10 +10,10 @@ use crate::plans::{Dumbbell, flow, run, set};
 /// N flows keep between N·α and N·β packets in the queue [Vegas §3.2] and lose none.
 ///
 /// Linux counts W·(RTT−base)/base, which is the packets queued times RTT/base, and rounds it down: a flow rests with a value
-/// from α to less than β+1. The port counts the packet in service, which the base round trip contains: one packet is taken
-/// off. Each flow begins when the initial window of the one before has been served, so that every base round trip is that
-/// of an empty queue. Slow start leaves a queue that shrinks by one packet per flow and round trip: ten seconds for that.
-/// To 3 %: base round trips are a microsecond or a packet of another flow too long.
+/// from α to less than β+1. The port counts the packet in service, which the base RTT contains: one packet is taken
+/// off. Each flow begins when the initial window of the one before has been served, so that every base RTT is that
+/// of an empty queue. Slow start leaves a queue that shrinks by one packet per flow and RTT: ten seconds for that.
+/// To 3 %: base RTTs are a microsecond or a packet of another flow too long.
 #[test]
 fn vegas_keeps_between_alpha_and_beta_packets_queued() {
     for (flows, alpha, beta) in [(1, 2, 4), (5, 2, 4), (1, 20, 40), (5, 20, 40)] {

@@ -1,4 +1,4 @@
-//! CoDel against the RFC's pseudocode, and against its law in closed form.
+//! CoDel against the RFC's pseudocode, and against its control law in closed form.
 #![allow(clippy::float_arithmetic, reason = "the control law, as a reference")]
 
 use super::*;
@@ -147,10 +147,10 @@ impl Pseudocode {
     }
 }
 
-/// The law at a queue that its driver keeps.
+/// CoDel at a queue that its driver keeps.
 struct Driven {
     queue: VecDeque<Waiting>,
-    law: Codel,
+    aqm: Codel,
     fates: Vec<Fate>,
 }
 
@@ -160,7 +160,7 @@ impl Driven {
             let bytes = Bytes::new(self.queue.iter().map(|&(_, _, size, _)| size).sum());
             let backlog = Backlog { bytes, packets: Packets::new(self.queue.len() as u64) };
             let sojourn = Span::from_ps(now - came);
-            match self.law.leaves(&Departure {
+            match self.aqm.leaves(&Departure {
                 now: Time::from_ps(now),
                 sojourn,
                 size: Bytes::new(1_500),
@@ -184,7 +184,7 @@ enum Step {
 
 fn play(config: Config, steps: &[Step]) -> [Vec<Fate>; 2] {
     let mut model = Pseudocode::new(config);
-    let mut driven = Driven { queue: VecDeque::new(), law: Codel::new(config), fates: Vec::new() };
+    let mut driven = Driven { queue: VecDeque::new(), aqm: Codel::new(config), fates: Vec::new() };
     // The pseudocode takes 0 for no time.
     let mut now = 1;
     for (number, step) in steps.iter().enumerate() {
@@ -228,7 +228,7 @@ proptest! {
 }
 
 /// A queue that never ends: each packet that leaves has waited 20 ms.
-fn overload(law: &mut Codel, until_ms: u64, ecn_capable: bool) -> Vec<u64> {
+fn overload(aqm: &mut Codel, until_ms: u64, ecn_capable: bool) -> Vec<u64> {
     let mut chosen = Vec::new();
     let backlog = Backlog { bytes: Bytes::new(150_000), packets: Packets::new(100) };
     let mut now = 0;
@@ -240,7 +240,7 @@ fn overload(law: &mut Codel, until_ms: u64, ecn_capable: bool) -> Vec<u64> {
             backlog,
             ecn_capable,
         };
-        let verdict = law.leaves(&departure);
+        let verdict = aqm.leaves(&departure);
         if verdict != Verdict::Pass {
             chosen.push(now);
         }
@@ -268,11 +268,11 @@ fn under_a_constant_overload_drops_follow_the_square_root_law() {
 
 #[test]
 fn a_short_queue_and_a_short_wait_are_good() {
-    let mut law = Codel::new(Config::default());
+    let mut aqm = Codel::new(Config::default());
     let mut at = |now_ms: u64, sojourn_ms: u64, bytes: u64| {
         let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(9) };
         let (now, sojourn) = (Time::from_ps(now_ms * MS), Span::from_ms(sojourn_ms));
-        law.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
+        aqm.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
     };
     assert_eq!([at(0, 20, 9_000), at(99, 20, 9_000), at(99, 4, 9_000)], [Verdict::Pass; 3]);
     assert_eq!([at(100, 20, 9_000), at(199, 20, 9_000)], [Verdict::Pass; 2], "the interval begins anew");
@@ -284,18 +284,18 @@ fn a_short_queue_and_a_short_wait_are_good() {
 #[test]
 fn a_dropping_state_that_begins_again_soon_goes_on_at_the_former_rate() {
     let gaps = |pause_ms: u64| {
-        let mut law = Codel::new(Config::default());
-        overload(&mut law, 1_000, false);
-        let (former, backlog) = (law.count, Backlog { bytes: Bytes::new(9_000), packets: Packets::new(6) });
+        let mut aqm = Codel::new(Config::default());
+        overload(&mut aqm, 1_000, false);
+        let (former, backlog) = (aqm.count, Backlog { bytes: Bytes::new(9_000), packets: Packets::new(6) });
         let mut at = |now_ms: u64, sojourn_ms: u64| {
             let (now, sojourn) = (Time::from_ps(now_ms * MS), Span::from_ms(sojourn_ms));
-            law.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
+            aqm.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
         };
         at(1_001, 1);
         at(1_002 + pause_ms, 20);
         assert_eq!(at(1_102 + pause_ms, 20), Verdict::Drop);
         assert_eq!(at(1_102 + pause_ms, 20), Verdict::Pass);
-        (former, law.count)
+        (former, aqm.count)
     };
     let (former, count) = gaps(0);
     assert!(former > 20 && count == former - 1, "{former}, {count}");

@@ -6,27 +6,27 @@ use std::vec;
 
 /// Queues and their scheduler.
 struct Port {
-    law: DeficitRoundRobin,
+    scheduler: DeficitRoundRobin,
     queues: Vec<VecDeque<u64>>,
 }
 
 impl Port {
     fn new(weights: &[u16]) -> Port {
-        Port { law: DeficitRoundRobin::new(weights), queues: vec![VecDeque::new(); weights.len()] }
+        Port { scheduler: DeficitRoundRobin::new(weights), queues: vec![VecDeque::new(); weights.len()] }
     }
 
     fn push(&mut self, class: usize, size: u64) {
         self.queues[class].push_back(size);
         if self.queues[class].len() == 1 {
-            self.law.wake(class);
+            self.scheduler.wake(class);
         }
     }
 
     fn send(&mut self) -> Option<(usize, u64)> {
-        let class = self.law.choose(|class| Bytes::new(self.queues[class][0]))?;
+        let class = self.scheduler.choose(|class| Bytes::new(self.queues[class][0]))?;
         let size = self.queues[class].pop_front().unwrap();
         if self.queues[class].is_empty() {
-            self.law.rest();
+            self.scheduler.rest();
         }
         Some((class, size))
     }
@@ -144,14 +144,14 @@ proptest! {
 #[test]
 fn a_paused_class_keeps_nothing_and_the_others_go_on() {
     let size = |_: usize| Bytes::new(1_500);
-    let mut law = DeficitRoundRobin::new(&[2, 1]);
-    law.wake(0);
-    law.wake(1);
-    assert_eq!(law.choose(size), Some(0));
-    law.leave(0);
-    assert_eq!([law.choose(size), law.choose(size)], [Some(1), Some(1)]);
-    law.wake(0);
+    let mut scheduler = DeficitRoundRobin::new(&[2, 1]);
+    scheduler.wake(0);
+    scheduler.wake(1);
+    assert_eq!(scheduler.choose(size), Some(0));
+    scheduler.leave(0);
+    assert_eq!([scheduler.choose(size), scheduler.choose(size)], [Some(1), Some(1)]);
+    scheduler.wake(0);
     // Its quantum is two packets, and nothing is left from before.
-    let turns = [0; 6].map(|_| law.choose(size).unwrap());
+    let turns = [0; 6].map(|_| scheduler.choose(size).unwrap());
     assert_eq!(turns.iter().filter(|&&class| class == 0).count(), 4);
 }

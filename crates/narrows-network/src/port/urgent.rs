@@ -1,5 +1,5 @@
-//! Lanes: beside a link a port for what is urgent, served before the link's own: notifications inside a site, and what the two
-//! ends of a bridge repair and tell each other.
+//! Urgent queues: beside a link a port of highest priority, served before the link's own: for notifications inside a site, and for
+//! what the two routers of an edge pair retransmit and tell each other.
 
 use super::{NONE, Offered, Ports, index, wire_bytes};
 use crate::network::Payload;
@@ -9,29 +9,29 @@ use narrows_core::units::{Span, Time};
 use narrows_plan::{Graph, Link, NodeKind, Role};
 
 impl<P: Payload> Ports<P> {
-    /// Beside each bridge a lane, and beside every link inside a site where anything sends `notifications`: their own queue,
-    /// served before the other, at the link's rate. A served port has such a queue of its own, and a lane for its wire alone, where it
-    /// leads to a host with a stack. Notifications end below the stack of a host.
-    pub(super) fn add_lanes(&mut self, graph: &Graph, served: &[bool], notifications: bool, seed: u64) {
+    /// One beside each edge pair's link, and beside every link inside a site where anything sends `notifications`, at the link's
+    /// rate. A served port has such a queue of its own, and one here for its wire alone, where it leads to a host with a stack.
+    /// Notifications end below the stack of a host.
+    pub(super) fn add_urgent_queues(&mut self, graph: &Graph, served: &[bool], notifications: bool, seed: u64) {
         let is_host = |node: u32| graph.nodes[node as usize].kind == NodeKind::Host;
         for (id, link) in graph.links.iter().enumerate() {
             let inside = is_inside(graph, link);
             let (name, loss) = match link.bridge {
                 None if served[id] && (link.stack == Span::ZERO || is_host(link.from)) => {
-                    self.lanes.push(NONE);
+                    self.urgent_queues.push(NONE);
                     continue;
                 }
                 None if served[id] => (format!("{}/urgent", link.name), 0),
                 Some(_) => (format!("{}/urgent", link.name), link.loss),
                 None if notifications && inside => (format!("{}/notifications", link.name), 0),
                 None => {
-                    self.lanes.push(NONE);
+                    self.urgent_queues.push(NONE);
                     continue;
                 }
             };
-            self.lanes.push(index(self.ports.len()));
+            self.urgent_queues.push(index(self.ports.len()));
             self.beside.push(index(id));
-            let lane = Link {
+            let queue = Link {
                 name,
                 delay: link.delay.saturating_sub(link.stack),
                 limit: Limit::Unlimited,
@@ -48,34 +48,34 @@ impl<P: Payload> Ports<P> {
                 jitter: Span::ZERO,
                 ..link.clone()
             };
-            self.add(&lane, (false, self.ports[id].far_end()), NONE, None, seed);
+            self.add(&queue, (false, self.ports[id].far_end()), NONE, None, seed);
             if served[id] {
                 let added = index(self.ports.len() - 1);
                 self.ports[added as usize].special = true;
-                self.served[self.ports[id].served as usize].lane = added;
+                self.served[self.ports[id].served as usize].urgent_wire = added;
             }
         }
     }
 
-    /// The lane beside a link, if it has one.
-    pub(crate) fn lane(&self, link: u32) -> Option<u32> {
-        self.lanes.get(link as usize).copied().filter(|&lane| lane != NONE)
+    /// The urgent queue beside a link, if it has one.
+    pub(crate) fn urgent_queue(&self, link: u32) -> Option<u32> {
+        self.urgent_queues.get(link as usize).copied().filter(|&queue| queue != NONE)
     }
 
-    /// Whether this is no link but a lane.
+    /// Whether this is no link but an urgent queue.
     #[inline(always)]
-    pub(crate) fn is_lane(&self, link: u32) -> bool {
+    pub(crate) fn is_urgent_queue(&self, link: u32) -> bool {
         link >= self.links
     }
 
-    /// The link that this is, or is the lane of.
+    /// The link that this is, or is the urgent queue of.
     pub(crate) fn link_of(&self, link: u32) -> u32 {
-        link.checked_sub(self.links).map_or(link, |lane| self.beside[lane as usize])
+        link.checked_sub(self.links).map_or(link, |queue| self.beside[queue as usize])
     }
 
     /// A notification goes out beside the traffic of `link`: it waits for the packet in service and for those before it in
-    /// its `lane`, and the traffic waits for it.
-    pub(crate) fn notify(&mut self, now: Time, link: u32, lane: u32, packet: P) -> (Offered, Option<First>) {
+    /// its `queue`, and the traffic waits for it.
+    pub(crate) fn notify(&mut self, now: Time, link: u32, queue: u32, packet: P) -> (Offered, Option<First>) {
         self.settle(now, link);
         let main = &self.ports[link as usize];
         let first = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring));
@@ -85,16 +85,16 @@ impl<P: Payload> Ports<P> {
             // Behind an earlier notification it may not have begun.
             if departure.since(now).as_ps() > service { now } else { departure.max(now) }
         });
-        let free_before = self.ports[lane as usize].free_at.max(ready);
-        let (offered, first) = self.admit(now, ready, lane, packet);
-        let Offered::Accepted { departure, .. } = offered else { unreachable!("a lane refuses nothing") };
+        let free_before = self.ports[queue as usize].free_at.max(ready);
+        let (offered, first) = self.admit(now, ready, queue, packet);
+        let Offered::Accepted { departure, .. } = offered else { unreachable!("an urgent queue refuses nothing") };
         let main = &mut self.ports[link as usize];
         main.free_at = main.free_at.max(now) + departure.since(free_before);
         (offered, first)
     }
 
-    /// Number of links and lanes.
-    pub(crate) fn with_lanes(&self) -> u32 {
+    /// Number of links and urgent queues.
+    pub(crate) fn with_urgent_queues(&self) -> u32 {
         index(self.ports.len())
     }
 }
