@@ -143,6 +143,13 @@ pub struct Spec {
     pub parameters: &'static [Parameter],
 }
 
+impl Spec {
+    /// The default of each parameter, in order.
+    pub fn defaults(&self) -> Vec<Value> {
+        self.parameters.iter().map(|parameter| parameter.default).collect()
+    }
+}
+
 /// One parameter of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {

@@ -27,7 +27,7 @@ pub enum GraphError {
     HostSamples(u32),
     #[error("link {0} has a scheduler, or an AQM that judges packets that leave, and begins at a host")]
     HostClasses(u32),
-    #[error("link {0} has a bridge, and a host at one end")]
+    #[error("link {0} has an edge pair, and a host at one end")]
     HostBridges(u32),
     #[error("link {0} is an edge pair's, whose port is a plain FIFO, and is served packet by packet")]
     ServedBridge(u32),

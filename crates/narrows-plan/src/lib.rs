@@ -432,6 +432,19 @@ pub struct CongestionPoint {
     pub scope: Scope,
 }
 
+impl CongestionPoint {
+    /// The value of each parameter of [`SPEC`](narrows_core::queue::congestion_point::SPEC), in its order.
+    pub fn values(&self) -> [Value; 4] {
+        let CongestionPointConfig { set_point, weight, sample_base } = self.sampling;
+        [
+            Value::Bytes(set_point),
+            Value::Count(weight.into()),
+            Value::Bytes(sample_base),
+            Value::Choice(self.scope as u8),
+        ]
+    }
+}
+
 /// Whom a congestion point tells of the congestion that their packets meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

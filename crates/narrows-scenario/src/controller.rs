@@ -234,11 +234,14 @@ pub(crate) fn values(
 /// # Errors
 /// If there is no such parameter, or this is none of its values.
 pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Value, Problem> {
-    parameter_of(spec.name, spec.parameters, name, text)
+    component_value(spec.name, spec.parameters, name, text)
 }
 
-/// The same, of any component with these parameters.
-pub(crate) fn parameter_of(
+/// The same, of any component with these parameters, called `of`.
+///
+/// # Errors
+/// If there is no such parameter, or this is none of its values.
+pub fn component_value(
     of: &'static str,
     parameters: &'static [Parameter],
     name: &str,

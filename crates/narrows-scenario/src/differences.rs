@@ -11,7 +11,7 @@ use narrows_core::cc::{SPECS, Spec};
 use narrows_core::component;
 use narrows_core::edge::dcib;
 use narrows_core::nic::receive::ReceiveOffload;
-use narrows_core::queue::{Limit, aqm};
+use narrows_core::queue::{Limit, aqm, congestion_point};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::transport::Transport;
 use narrows_core::transport::datagram::SendRate;
@@ -23,7 +23,7 @@ use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, RoutingConfig, Sampling,
-    Scope, Traffic,
+    Traffic,
 };
 
 /// One fact that is not the same in all plans.
@@ -249,26 +249,15 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| real_text(link.loss.into(), 32)));
         for (key, spec) in narrows_core::link::FUNCTIONS {
-            for (index, parameter) in spec.parameters.iter().enumerate() {
-                let of = |link: &Link| link.functions.iter().find(|it| it.spec().name == spec.name).copied();
-                tell(&format!("{}.{}.{}", key.name(), spec.name, parameter.name), &|link| {
-                    Some(describe_value(parameter, of(link)?.values()[index]))
-                });
-            }
+            tell_component(&mut tell, key.name(), spec, &|link| {
+                Some(link.functions.iter().find(|it| it.spec().name == spec.name)?.values())
+            });
         }
         tell("event", &|link| (!link.events.is_empty()).then(|| events::told(link)));
         tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
-        for (parameter, of) in DCIB {
-            tell(&format!("bridge.dcib.{parameter}"), &|link| link.bridge.as_ref().map(of));
-        }
-        tell("congestion-point.qcn.set-point", &|link| Some(link.congestion_point?.sampling.set_point.to_string()));
-        tell("congestion-point.qcn.weight", &|link| Some(link.congestion_point?.sampling.weight.to_string()));
-        tell("congestion-point.qcn.sample-base", &|link| Some(link.congestion_point?.sampling.sample_base.to_string()));
-        tell("congestion-point.qcn.notify", &|link| {
-            Some(match link.congestion_point?.scope {
-                Scope::Tor => "tor".to_owned(),
-                Scope::SourceDatacenter => "source-datacenter".to_owned(),
-            })
+        tell_component(&mut tell, "bridge", &dcib::SPEC, &|link| Some(link.bridge?.values()));
+        tell_component(&mut tell, "congestion-point", &congestion_point::SPEC, &|link| {
+            Some(link.congestion_point?.values().to_vec())
         });
         tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
         tell("clock-spread", &|link| (link.clock_spread > 0).then(|| format!("{}ppm", link.clock_spread)));
@@ -296,40 +285,28 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
         tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
         for spec in aqm::SPECS {
-            for (index, parameter) in spec.parameters.iter().enumerate() {
-                let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
-                tell(&format!("aqm.{}.{}", spec.name, parameter.name), &|link| {
-                    // A switch that is off by default is told where it is on.
-                    let value = of(link)?.values()[index];
-                    let off = component::Value::Switch(false);
-                    let is_silent = value == off && parameter.default == off;
-                    (!is_silent).then(|| describe_value(parameter, value))
-                });
-            }
+            let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
+            tell_component(&mut tell, "aqm", spec, &|link| Some(of(link)?.values()));
         }
     }
 }
 
-/// A parameter and how it is told.
-type Told<T> = (&'static str, fn(&T) -> String);
-
-/// The parameters of a bridge, as one writes them.
-const DCIB: [Told<dcib::Config>; 10] = [
-    ("share", |config| format!("{:.5}", fraction(config.share))),
-    ("choose", |config| kebab(&config.chooser)),
-    ("rate", |config| config.rate.to_string()),
-    ("round-trip", |config| config.round_trip.to_string()),
-    ("repairs", |config| config.repairs.to_string()),
-    ("store", |config| config.store.to_string()),
-    ("hiding", |config| kebab(&config.hiding)),
-    ("hold", |config| config.hold.to_string()),
-    ("held", |config| config.held.to_string()),
-    ("marks", |config| kebab(&config.marks)),
-];
-
-#[expect(clippy::cast_precision_loss, reason = "five digits are told")]
-fn fraction(share: dcib::Share) -> f64 {
-    share.as_q32() as f64 / f64::from(1 << 16) / 65_536.0
+/// Each parameter of a component that links may have under this key, where `values` are those of a link that has it.
+fn tell_component(
+    tell: &mut impl FnMut(&str, &dyn Fn(&Link) -> Option<String>),
+    key: &str,
+    spec: &component::Spec,
+    values: &dyn Fn(&Link) -> Option<Vec<component::Value>>,
+) {
+    for (index, parameter) in spec.parameters.iter().enumerate() {
+        tell(&format!("{key}.{}.{}", spec.name, parameter.name), &|link| {
+            let value = values(link)?[index];
+            // A switch that is off by default is told where it is on.
+            let off = component::Value::Switch(false);
+            let is_silent = value == off && parameter.default == off;
+            (!is_silent).then(|| describe_value(parameter, value))
+        });
+    }
 }
 
 /// A choice by the name that it is written by.

@@ -41,7 +41,7 @@ pub mod units;
 mod warnings;
 
 pub use charts::Charts;
-pub use controller::{describe_value, described, parameter_value, real_text, shown};
+pub use controller::{component_value, describe_value, described, parameter_value, real_text, shown};
 pub use draws::may_draw;
 pub use error::{Error, Problem};
 pub use expand::MAX_PLANS;

@@ -168,7 +168,7 @@ pub enum TestbedError {
         traffic: String,
     },
     /// The plan joins routers by a bridge, which the emulated network has not.
-    #[error("link {link} has a bridge, and live runs have none as yet")]
+    #[error("link {link} has an edge pair (`bridge`), and live runs have none as yet")]
     Bridge {
         /// Of the first one.
         link: String,

@@ -3,6 +3,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
+//! | `parameters` | what the pair may be told, as options |
 //! | `device` | what is set on the interfaces, and how it was before |
 //! | `frame` | a TCP packet, and what the machine asks of it |
 //! | `wrap` | headers around what the edges tell each other (docs/reference/wire.md) |
@@ -16,6 +17,7 @@ mod clamp;
 mod device;
 mod frame;
 mod limit;
+mod parameters;
 mod port;
 mod router;
 #[cfg(test)]
@@ -32,8 +34,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::{Subcommand, ValueEnum};
-use narrows_core::edge::dcib::{Chooser, Config, Hiding, Marks, Share};
-use narrows_core::units::{Bytes, Rate, Span, Time};
+use narrows_core::units::{Bytes, Time};
 use narrows_kernel::bridge::{self as kernel, Joined, Settings};
 use narrows_scenario::units;
 use narrows_wire::Keys;
@@ -44,6 +45,7 @@ use crate::lock::Lock;
 use crate::metrics::replace;
 use crate::{key, refused, service};
 use device::{Device, Link};
+use parameters::Parameters;
 use port::Port;
 use router::RouterConfig;
 use state::{Before, Place};
@@ -117,42 +119,14 @@ struct Run {
     /// The UDP port of what the edges tell each other
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Nothing beyond this rate is marked: that of the way between the edges, from 1Mbps to 400Gbps
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    rate: Rate,
-    /// The part of packets with data that is marked
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share)]
-    share: Share,
-    /// Which of them
-    #[arg(long, value_enum, default_value_t = Choice::Sampled)]
-    chooser: Choice,
-    /// The RTT between the edges, until it is measured, from 10us to 10s; times and memory follow from it
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span)]
-    round_trip: Span,
-    /// How hosts are kept from noticing what is being repaired
-    #[arg(long, value_enum, default_value_t = Hide::ResequenceRepairable)]
-    hiding: Hide,
-    /// How long a hole is hidden at most; left out, one and a half RTTs and 2 ms
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    hold: Option<Span>,
-    /// How often a packet is retransmitted at most, up to 14
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=14))]
-    repairs: u8,
-    /// Bytes of copies at most, from 10KB; left out, four RTTs of what is marked
-    #[arg(long, value_name = "SIZE", value_parser = store)]
-    store: Option<Bytes>,
-    /// Bytes of packets that wait for one before them at most; left out, one and a half RTTs
-    #[arg(long, value_name = "SIZE", value_parser = store)]
-    held: Option<Bytes>,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Bytes of the ring that the kernel hands packets over in: a power of two from 64KiB to 1GiB
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = ring)]
     ring: u32,
     /// The DSCP, 1 to 63, that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
     #[arg(long, value_name = "DSCP", value_parser = dscp)]
     sign: Option<u8>,
-    /// What becomes of a congestion mark on a packet of a host without ECN: the packet is dropped, or the mark taken off
-    #[arg(long, value_enum, default_value_t = OnMark::Drop)]
-    marks: OnMark,
     /// What the kernel does with packets of the far edge that no process of this one authenticates: it is gone, or too slow
     #[arg(long, value_enum, default_value_t = Unseen::Unwrap)]
     without_process: Unseen,
@@ -164,26 +138,6 @@ struct Run {
     every: u32,
 }
 
-/// Rules by which packets are chosen: docs/reference/algorithms/dcib.md has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Choice {
-    /// Evenly.
-    Sampled,
-    /// At random.
-    Bernoulli,
-    /// The uppermost part of the rate.
-    Band,
-}
-
-/// See [`Marks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnMark {
-    /// Its host learns of the congestion by the loss [RFC 6040 §4.2].
-    Drop,
-    /// Nobody learns of it: the host takes the share of those that do.
-    Clear,
-}
-
 /// What is done with marked packets that no process sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Unseen {
@@ -193,43 +147,12 @@ enum Unseen {
     Drop,
 }
 
-/// See [`Hiding`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Hide {
-    /// The receiving edge holds back what follows.
-    Resequence,
-    /// The same, but not once it is known that no marked packet is missing.
-    ResequenceRepairable,
-    /// The sending edge holds back duplicate acknowledgements.
-    Snoop,
-    /// They notice.
-    Nothing,
-}
-
 fn name(text: &str) -> Result<String, String> {
     if device::is_name(text) { Ok(text.to_owned()) } else { Err("an interface has no such name".to_owned()) }
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
-    let rate: Rate = units::parse(text).map_err(|error| error.to_string())?;
-    let allowed = Rate::from_mbps(1)..=Rate::from_gbps(400);
-    if allowed.contains(&rate) { Ok(rate) } else { Err("it is from 1Mbps to 400Gbps".to_owned()) }
-}
-
-fn span(text: &str) -> Result<Span, String> {
-    let span: Span = units::parse(text).map_err(|error| error.to_string())?;
-    let allowed = Span::from_us(10)..=Span::from_secs(10);
-    if allowed.contains(&span) { Ok(span) } else { Err("it is from 10us to 10s".to_owned()) }
-}
-
 fn size(text: &str) -> Result<Bytes, String> {
     units::parse(text).map_err(|error| error.to_string())
-}
-
-/// Of packets: few of them hold none.
-fn store(text: &str) -> Result<Bytes, String> {
-    let bytes = size(text)?;
-    if bytes >= Bytes::new(10_000) { Ok(bytes) } else { Err("it is 10KB or more".to_owned()) }
 }
 
 fn dscp(text: &str) -> Result<u8, String> {
@@ -241,22 +164,6 @@ fn ring(text: &str) -> Result<u32, String> {
     let bytes = size(text)?.get();
     let fits = bytes.is_power_of_two() && (1 << 16..=1 << 30).contains(&bytes);
     u32::try_from(bytes).ok().filter(|_| fits).ok_or_else(|| "it is a power of two from 64KiB to 1GiB".to_owned())
-}
-
-/// Percent with up to three digits behind the point.
-fn share(text: &str) -> Result<Share, String> {
-    let wrong = || "it is above 0% and at most 100%, such as 10% or 2.5%".to_owned();
-    let digits = text.strip_suffix('%').ok_or_else(wrong)?;
-    let (whole, rest) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 3 || rest.len() > 3 || !is_number(whole) || !is_number(rest) {
-        return Err(wrong());
-    }
-    let thousandths: u64 = format!("{whole}{rest:0<3}").parse().map_err(|_| wrong())?;
-    if !(1..=100_000).contains(&thousandths) {
-        return Err(wrong());
-    }
-    Ok(Share::from_q32((thousandths << 32).div_ceil(100_000)))
 }
 
 /// Performs the command.
@@ -423,7 +330,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     join(&place, &pair, &joined)?;
     let longest = pair.devices[1].longest().map_err(|error| Failure::failed(format!("{}: {error}", place.outside)))?;
     let given = RouterConfig {
-        config: config(&run),
+        config: run.parameters.config(),
         keys,
         names,
         port: run.port,
@@ -608,30 +515,6 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
     noted
 }
 
-fn config(run: &Run) -> Config {
-    let mut config = Config::new(run.rate, run.share, run.round_trip);
-    config.chooser = match run.chooser {
-        Choice::Sampled => Chooser::Sampled,
-        Choice::Bernoulli => Chooser::Bernoulli,
-        Choice::Band => Chooser::Band,
-    };
-    config.hiding = match run.hiding {
-        Hide::Resequence => Hiding::Resequence,
-        Hide::ResequenceRepairable => Hiding::ResequenceRepairable,
-        Hide::Snoop => Hiding::Snoop,
-        Hide::Nothing => Hiding::Nothing,
-    };
-    config.marks = match run.marks {
-        OnMark::Drop => Marks::Drop,
-        OnMark::Clear => Marks::Clear,
-    };
-    config.repairs = run.repairs;
-    config.hold = run.hold.unwrap_or(config.hold);
-    config.store = run.store.unwrap_or(config.store);
-    config.held = run.held.unwrap_or(config.held);
-    config
-}
-
 /// Fills bytes with the system's randomness.
 fn draw(bytes: &mut [u8]) {
     let mut filled = 0;
@@ -651,32 +534,6 @@ fn say(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_is_percent() {
-        assert_eq!(share("10%"), Ok(Share::from_q32((1_u64 << 32).div_ceil(10))));
-        assert_eq!(share("100%"), Ok(Share::WHOLE));
-        assert!(share("0.001%").is_ok_and(|least| least > Share::from_q32(0)));
-        for wrong in ["10", "0%", "101%", "-1%", "1.2345%", "%", ".5%", "1e1%"] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    /// By default an edge router does what the simulated one does, but for marks on packets of hosts without ECN, which the slides
-    /// do not speak of.
-    #[test]
-    fn what_is_left_out_is_as_in_the_simulator() {
-        #[derive(clap::Parser)]
-        struct Only {
-            #[command(flatten)]
-            run: Run,
-        }
-        let options = "bridge --inside a --outside b --peer far --key secret --rate 1Gbps";
-        let Only { run } = clap::Parser::parse_from(options.split(' '));
-        let simulated = Config::new(Rate::from_gbps(1), run.share, Span::from_ms(20));
-        assert_eq!(config(&run), Config { marks: Marks::Drop, ..simulated });
-        assert_eq!(config(&run).hiding, Hiding::ResequenceRepairable);
-    }
 
     #[test]
     fn rings_are_powers_of_two() {

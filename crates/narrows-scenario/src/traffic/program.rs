@@ -69,9 +69,9 @@ pub fn goal_text(name: &str, given: &[(String, String)]) -> Result<String, Probl
     let Some(spec) = generate::spec(name) else {
         return Err(Problem::unknown_name("program", name, generate::SPECS.iter().map(|spec| spec.name)));
     };
-    let mut values: Vec<Value> = spec.parameters.iter().map(|parameter| parameter.default).collect();
+    let mut values = spec.defaults();
     for (parameter, text) in given {
-        let value = controller::parameter_of(spec.name, spec.parameters, parameter, text)?;
+        let value = controller::component_value(spec.name, spec.parameters, parameter, text)?;
         let place = spec.parameters.iter().position(|known| known.name == parameter);
         values[place.expect("its value was found")] = value;
     }

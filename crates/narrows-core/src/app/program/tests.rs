@@ -223,7 +223,7 @@ fn an_operation_takes_some_tens_of_bytes() {
 fn values_that_do_not_go_together_are_refused() {
     let refused = |name: &str, ranks: u64| {
         let spec = generate::spec(name).unwrap();
-        let mut values: Vec<Value> = spec.parameters.iter().map(|parameter| parameter.default).collect();
+        let mut values = spec.defaults();
         values[0] = Value::Count(ranks);
         generate::schedule(name, &values).is_err()
     };

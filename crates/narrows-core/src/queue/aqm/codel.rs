@@ -52,9 +52,9 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// The RFC's [RFC 8289 §4.2, §4.3].
+    /// Those of the [`SPEC`].
     fn default() -> Config {
-        Config { target: Span::from_ms(5), interval: Span::from_ms(100), ecn: true }
+        Config::new(&Settings::new(SPEC.parameters, &SPEC.defaults())).expect("the defaults go together")
     }
 }
 

@@ -301,7 +301,7 @@ mod tests {
 
     /// The defaults, and what a test changes of them.
     fn config() -> Config {
-        let defaults: Vec<Value> = SPEC.parameters.iter().map(|parameter| parameter.default).collect();
+        let defaults = SPEC.defaults();
         Config::new(&Settings::new(SPEC.parameters, &defaults)).expect("each of its parameters goes with each")
     }
 

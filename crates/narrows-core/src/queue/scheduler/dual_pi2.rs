@@ -80,13 +80,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config {
-            target: Span::from_ms(15),
-            rtt_max: Span::from_ms(100),
-            coupling: 2,
-            threshold: Span::from_us(800),
-            range: Span::from_us(400),
-        }
+        Config::new(&Settings::new(SPEC.parameters, &SPEC.defaults())).expect("the defaults go together")
     }
 }
 
