@@ -93,7 +93,9 @@ struct Status {
     prometheus: bool,
 }
 
+// The group by which it is known to be there: of a struct with flattened options, clap derives an empty one.
 #[derive(Debug, clap::Args)]
+#[group(args = ["inside", "outside"])]
 struct Run {
     /// The interface to its own site
     #[arg(long, value_name = "INTERFACE", value_parser = name)]
@@ -534,6 +536,22 @@ fn say(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn without_a_verb_an_edge_router_is_started_with_its_parameters() {
+        let written = |text: &str| clap::Parser::try_parse_from(text.split(' ')).map(|Command { arguments }| arguments);
+        let started = written("bridge --inside a --outside b --peer far --key secret --rate 1Gbps").unwrap();
+        assert_eq!(started.run.unwrap().parameters.config().rate, narrows_core::units::Rate::from_gbps(1));
+        assert!(written("bridge --inside a --outside b --peer far --key secret").is_err(), "it has no rate");
+        let removed = written("bridge remove --inside a --outside b").unwrap();
+        assert!(removed.run.is_none() && matches!(removed.verb, Some(Verb::Remove(_))));
+    }
 
     #[test]
     fn rings_are_powers_of_two() {
