@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from narrows import _native as _Native  # noqa: N812
     from narrows.controller import Controller
+    from narrows.experiment.summary import LongFlow, Network
 
 TableName = Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]
 
@@ -70,22 +71,22 @@ def plan_version(body: Mapping[str, Any], by: str | None = None) -> str:
         raise EnvironmentLacks(f"{refused}\n  help: make narrowsd from the same sources: `make narrowsd`") from None
 
 
-def long_flows(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def long_flows(body: Mapping[str, Any]) -> list[LongFlow]:
     """The flows that a plan gives no size, with when they begin and stop, and their base RTT, ns.
 
     Raises `BadInput` for a plan of another version.
     """
     with _converted(_RUN_AGAIN) as module:
-        return cast("list[dict[str, Any]]", json.loads(module.long_flows(json.dumps(body))))
+        return cast("list[LongFlow]", json.loads(module.long_flows(json.dumps(body))))
 
 
-def network(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan's network in words: nodes, base RTTs, MTU, profiles of hosts, links by role.
+def network(body: Mapping[str, Any]) -> Network:
+    """A plan's network: nodes, base RTTs, MTU, profiles of hosts, links by role, and which may be paused.
 
     Raises `BadInput` for a plan of another version.
     """
     with _converted(_RUN_AGAIN) as module:
-        return cast("dict[str, Any]", json.loads(module.network(json.dumps(body))))
+        return cast("Network", json.loads(module.network(json.dumps(body))))
 
 
 def base_rtt_ns(body: Mapping[str, Any], one: str, other: str) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from narrows.comparison import Comparison
+    from narrows.experiment.summary import LongFlow
     from narrows.native import TableName
     from narrows.runs.backends import Backend
     from narrows.runs.index import Entry, Member
@@ -484,9 +485,9 @@ class Results(Tabular):
         )
 
     @cached_property
-    def _stated(self) -> dict[str, list[dict[str, Any]] | None]:
+    def _stated(self) -> dict[str, list[LongFlow] | None]:
         """By plan what it states of its flows without a size; `None` where it is one of another version."""
-        found: dict[str, list[dict[str, Any]] | None] = {}
+        found: dict[str, list[LongFlow] | None] = {}
         for member, seed in self._runs:
             if member.hash not in found:
                 manifest = self._store.manifest(member.stored, seed) or {}

@@ -2,14 +2,16 @@
 
 import json
 import sys
+import types
+import typing
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, TWO_ARMS, lines, said_by
+from conftest import CHECKOUT, FIG13, TWO_ARMS, lines, said_by
 
 from narrows import components, native
 from narrows.errors import BadInput, EnvironmentLacks
-from narrows.experiment import Experiment
+from narrows.experiment import Experiment, body, summary
 
 SCRIPT = """
 import json, sys
@@ -48,6 +50,55 @@ json.dump({
     "refused": refused,
 }, sys.stdout)
 """
+
+
+def unlike(value, kind, where):
+    """What of a value of JSON is not of its type: a summary has all keys and no more, a body those that are read."""
+    if typing.is_typeddict(kind):
+        if not isinstance(value, dict):
+            yield f"{where}: {value!r}"
+            return
+        hints = typing.get_type_hints(kind)
+        extras = typing.get_type_hints(kind, include_extras=True)
+        may_lack = {key for key, its in extras.items() if typing.get_origin(its) is typing.NotRequired}
+        more = value.keys() - hints.keys() if kind.__module__ == summary.__name__ else set()
+        if wrong := sorted(more | hints.keys() - value.keys() - may_lack):
+            yield f"{where}: {wrong}"
+        for key in value.keys() & hints.keys():
+            yield from unlike(value[key], hints[key], f"{where}.{key}")
+    elif typing.get_origin(kind) is types.UnionType:
+        of_each = [list(unlike(value, one, where)) for one in typing.get_args(kind)]
+        yield from min(of_each, key=len)
+    elif typing.get_origin(kind) in (list, tuple):
+        own = typing.get_args(kind)
+        own = own * len(value) if typing.get_origin(kind) is list else own
+        if not isinstance(value, list) or len(own) != len(value):
+            yield f"{where}: {value!r}"
+            return
+        for at, (item, its) in enumerate(zip(value, own, strict=True)):
+            yield from unlike(item, its, f"{where}[{at}]")
+    elif kind is not typing.Any and not isinstance(value, typing.get_origin(kind) or kind):
+        yield f"{where}: {value!r}"
+
+
+@pytest.mark.parametrize("file", [
+    "experiments/gemini/fig13/experiment.toml", "experiments/annulus/a1/experiment.toml",
+    "experiments/dctcp/fig18/experiment.toml", "examples/equal-paths.toml", "examples/in-python.toml",
+])  # fmt: skip
+def test_plans_and_their_summaries_are_as_they_are_typed(file):
+    for plan in Experiment(CHECKOUT / file, quick=True).plans:
+        assert not list(unlike(plan.summary, summary.Summary, "summary"))
+        assert not list(unlike(plan.body, body.Body, "body"))
+        stated = native.long_flows(plan.body)
+        assert not list(unlike(stated, list[summary.LongFlow], "long"))
+
+
+def test_what_is_not_as_it_is_typed_is_found():
+    plan = Experiment(FIG13, quick=True).plans[0]
+    assert list(unlike(plan.summary | {"new": 1}, summary.Summary, "it")) == ["it: ['new']"]
+    assert list(unlike(plan.body | {"arm": 1}, body.Body, "it")) == ["it.arm: 1"]
+    without = {key: value for key, value in plan.body.items() if key != "traffic"}
+    assert list(unlike(without, body.Body, "it")) == ["it: ['traffic']"]
 
 
 def test_the_native_module_keeps_its_contract(real):

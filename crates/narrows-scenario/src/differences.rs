@@ -237,57 +237,61 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         if links.is_empty() {
             continue;
         }
-        let name = if role == Role::Host { "host-link" } else { role.name() };
-        let mut tell = |what: &str, of: &dyn Fn(&Link) -> Option<String>| {
-            let values: Vec<Option<String>> = links.iter().map(|link| of(link)).collect();
-            if let Some(value) = grouped(&values) {
-                facts.insert(format!("{name}.{what}"), value);
-            }
-        };
-        tell("rate", &|link| Some(link.rate.to_string()));
-        tell("delay", &|link| Some(link.delay.to_string()));
-        tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
-        tell("loss", &|link| (link.loss > 0).then(|| real_text(link.loss.into(), 32)));
-        for (key, spec) in narrows_core::link::FUNCTIONS {
-            tell_component(&mut tell, key.name(), spec, &|link| {
-                Some(link.functions.iter().find(|it| it.spec().name == spec.name)?.values())
-            });
+        tell_links(graph, if role == Role::Host { "host-link" } else { role.name() }, &links, facts);
+    }
+}
+
+/// What these links are like, as facts whose paths begin with this name; where they differ, how many have which value.
+pub(crate) fn tell_links(graph: &Graph, name: &str, links: &[&Link], facts: &mut BTreeMap<String, String>) {
+    let mut tell = |what: &str, of: &dyn Fn(&Link) -> Option<String>| {
+        let values: Vec<Option<String>> = links.iter().map(|link| of(link)).collect();
+        if let Some(value) = grouped(&values) {
+            facts.insert(format!("{name}.{what}"), value);
         }
-        tell("event", &|link| (!link.events.is_empty()).then(|| events::told(link)));
-        tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
-        tell_component(&mut tell, "bridge", &dcib::SPEC, &|link| Some(link.bridge?.values()));
-        tell_component(&mut tell, "congestion-point", &congestion_point::SPEC, &|link| {
-            Some(link.congestion_point?.values().to_vec())
+    };
+    tell("rate", &|link| Some(link.rate.to_string()));
+    tell("delay", &|link| Some(link.delay.to_string()));
+    tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
+    tell("loss", &|link| (link.loss > 0).then(|| real_text(link.loss.into(), 32)));
+    for (key, spec) in narrows_core::link::FUNCTIONS {
+        tell_component(&mut tell, key.name(), spec, &|link| {
+            Some(link.functions.iter().find(|it| it.spec().name == spec.name)?.values())
         });
-        tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
-        tell("clock-spread", &|link| (link.clock_spread > 0).then(|| format!("{}ppm", link.clock_spread)));
-        tell("limit", &|link| {
-            Some(match link.limit {
-                Limit::Unlimited => "unlimited".to_owned(),
-                Limit::Packets(packets) => packets.to_string(),
-                Limit::Bytes(bytes) => bytes.to_string(),
-            })
-        });
-        tell("scheduler", &|link| link.scheduler.as_ref().map(|scheduler| told(scheduler.spec(), &scheduler.values())));
-        tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
-        tell(&format!("limit{OF_THE_INPUT}"), &|link| {
-            link.ingress.and_then(|memory| match memory.limit {
-                Limit::Bytes(bytes) => Some(bytes.to_string()),
-                Limit::Unlimited | Limit::Packets(_) => None,
-            })
-        });
-        tell("flow-control", &|link| {
-            let thresholds = link.pauses.or(link.ingress.and_then(|memory| memory.thresholds))?;
-            let Thresholds { xoff, xon, may_lose } = thresholds;
-            Some(format!("pfc, xoff {xoff}, xon {xon}{}", if may_lose { ", may lose" } else { "" }))
-        });
-        let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
-        tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
-        tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
-        for spec in aqm::SPECS {
-            let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
-            tell_component(&mut tell, "aqm", spec, &|link| Some(of(link)?.values()));
-        }
+    }
+    tell("event", &|link| (!link.events.is_empty()).then(|| events::told(link)));
+    tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
+    tell_component(&mut tell, "bridge", &dcib::SPEC, &|link| Some(link.bridge?.values()));
+    tell_component(&mut tell, "congestion-point", &congestion_point::SPEC, &|link| {
+        Some(link.congestion_point?.values().to_vec())
+    });
+    tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
+    tell("clock-spread", &|link| (link.clock_spread > 0).then(|| format!("{}ppm", link.clock_spread)));
+    tell("limit", &|link| {
+        Some(match link.limit {
+            Limit::Unlimited => "unlimited".to_owned(),
+            Limit::Packets(packets) => packets.to_string(),
+            Limit::Bytes(bytes) => bytes.to_string(),
+        })
+    });
+    tell("scheduler", &|link| link.scheduler.as_ref().map(|scheduler| told(scheduler.spec(), &scheduler.values())));
+    tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
+    tell(&format!("limit{OF_THE_INPUT}"), &|link| {
+        link.ingress.and_then(|memory| match memory.limit {
+            Limit::Bytes(bytes) => Some(bytes.to_string()),
+            Limit::Unlimited | Limit::Packets(_) => None,
+        })
+    });
+    tell("flow-control", &|link| {
+        let thresholds = link.pauses.or(link.ingress.and_then(|memory| memory.thresholds))?;
+        let Thresholds { xoff, xon, may_lose } = thresholds;
+        Some(format!("pfc, xoff {xoff}, xon {xon}{}", if may_lose { ", may lose" } else { "" }))
+    });
+    let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+    tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
+    tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
+    for spec in aqm::SPECS {
+        let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
+        tell_component(&mut tell, "aqm", spec, &|link| Some(of(link)?.values()));
     }
 }
 

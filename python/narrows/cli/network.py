@@ -33,7 +33,7 @@ def print_drawing(experiment: Experiment) -> None:
     OUT.print("\n".join(drawing(plan.body["network"])), markup=False, soft_wrap=True)
     paths = paths_of(plan.summary)
     OUT.print()
-    OUT.print(_paths(paths, plan.body["network"].get("mtu", 1500)))
+    OUT.print(_paths(paths, plan.summary["network"]["mtu"]))
     if paths.left_out:
         OUT.print(f"[dim]and {paths.left_out} more, with base RTTs between these[/]")
     OUT.print()
@@ -60,9 +60,9 @@ def _networks(experiment: Experiment) -> list[list[Plan]]:
     found: dict[str, list[Plan]] = {}
     for plan in experiment.plans:
         told = plan.summary["network"]
-        links = [[own[key] for key in ("role", "links", "rate", "delay", "buffer")] for own in told["links"]]
+        links = [(own["role"], own["links"], own["rate"], own["delay"], own["buffer"]) for own in told["links"]]
         lost = {(link["role"], link["loss"], repr(link.get("functions"))) for link in plan.body["network"]["links"]}
-        of_all = [told[key] for key in ("nodes", "base_rtts", "mtu")]
+        of_all = (told["nodes"], told["base_rtts"], told["mtu"])
         found.setdefault(repr((of_all, links, sorted(lost))), []).append(plan)
     return list(found.values())
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from narrows import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from narrows.experiment.body import Graph, Link, Node
 
 _MAX_SWITCHES: Final = 6
 """Switches of a network that is drawn switch by switch."""
@@ -17,17 +19,17 @@ _MAX_CLASSES: Final = 3
 """Kinds of links in a line."""
 
 
-def drawing(network: Mapping[str, Any]) -> list[str]:
+def drawing(network: Graph) -> list[str]:
     """Lines that show a plan's network, `plan.body["network"]`: nodes, and links with rate and delay."""
     switches = [place for place, node in enumerate(network["nodes"]) if node["kind"] != "host"]
     return _by_switch(network, switches) if len(switches) <= _MAX_SWITCHES else _by_tier(network, switches)
 
 
-def _by_switch(network: Mapping[str, Any], switches: Sequence[int]) -> list[str]:
+def _by_switch(network: Graph, switches: Sequence[int]) -> list[str]:
     """Each switch with what hangs on it: hosts that are alike together, and each link to a switch once."""
     nodes = network["nodes"]
     several = len({nodes[switch]["site"] for switch in switches}) > 1
-    out: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    out: dict[int, list[Link]] = defaultdict(list)
     for link in network["links"]:
         out[link["from"]].append(link)
     back = _backward(network)
@@ -53,7 +55,7 @@ def _by_switch(network: Mapping[str, Any], switches: Sequence[int]) -> list[str]
     return lines
 
 
-def _by_tier(network: Mapping[str, Any], switches: Sequence[int]) -> list[str]:
+def _by_tier(network: Graph, switches: Sequence[int]) -> list[str]:
     """Tiers by how far their switches are from a host, the farthest above; between them the links, alike together."""
     nodes = network["nodes"]
     tier = _tiers(network, switches)
@@ -81,7 +83,7 @@ def _by_tier(network: Mapping[str, Any], switches: Sequence[int]) -> list[str]:
     return _columns(rows)
 
 
-def _tiers(network: Mapping[str, Any], switches: Sequence[int]) -> dict[int, int]:
+def _tiers(network: Graph, switches: Sequence[int]) -> dict[int, int]:
     """Of each node how many links lie between it and the nearest host: 0 for hosts."""
     nodes = network["nodes"]
     tier = {place: 0 for place, node in enumerate(nodes) if node["kind"] == "host"}
@@ -96,14 +98,14 @@ def _tiers(network: Mapping[str, Any], switches: Sequence[int]) -> dict[int, int
     return tier | dict.fromkeys((switch for switch in switches if switch not in tier), max(tier.values()) + 1)
 
 
-def _backward(network: Mapping[str, Any]) -> Mapping[tuple[int, int], list[Mapping[str, Any]]]:
-    found: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
+def _backward(network: Graph) -> Mapping[tuple[int, int], list[Link]]:
+    found: dict[tuple[int, int], list[Link]] = defaultdict(list)
     for link in network["links"]:
         found[link["to"], link["from"]].append(link)
     return found
 
 
-def _both(link: Mapping[str, Any], back: Mapping[tuple[int, int], list[Mapping[str, Any]]]) -> str:
+def _both(link: Link, back: Mapping[tuple[int, int], list[Link]]) -> str:
     """`10 Gbit/s, 1 µs`, and of both directions where they differ: `5 Mbit/s, 10 ms (back 1 Gbit/s, 10 ms)`."""
     there = _class(link)
     returns = dict.fromkeys(_class(other) for other in back[link["from"], link["to"]])
@@ -111,7 +113,7 @@ def _both(link: Mapping[str, Any], back: Mapping[tuple[int, int], list[Mapping[s
     return there + other + (" WAN" if link["role"] == "wan" else "")
 
 
-def _class(link: Mapping[str, Any]) -> str:
+def _class(link: Link) -> str:
     return f"{wording.rate(link['rate'])}, {wording.delay(link['delay'] / 1e12)}"
 
 
@@ -128,7 +130,7 @@ def _kinds(names: Iterable[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counted.items()) if len(counted) <= 3 else _names(listed)
 
 
-def _spread(nodes: Sequence[Mapping[str, Any]], own: Sequence[int]) -> str:
+def _spread(nodes: Sequence[Node], own: Sequence[int]) -> str:
     """`16 in each of 9 racks`, `2 in each of 2 datacenters`; nothing where they are in one place."""
     racks = Counter((nodes[place]["site"], nodes[place]["rack"]) for place in own if nodes[place]["rack"])
     sites = Counter(nodes[place]["site"] for place in own)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from narrows import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from narrows.experiment import Pairs, Plan
+    from narrows.experiment.summary import Links, Network, RoleLoad, Summary, Traffic
+
+_T = TypeVar("_T")
 
 HOLDS_PER_HOP: Final = 1.1
 """Measured: 0.7 (a few long flows) to 1.3 (GEMINI and BBR between datacenters, a fabric of 128 hosts)."""
@@ -23,7 +26,7 @@ _MAX_EVENTS: Final = 12
 _MAX_VALUES: Final = 4
 
 
-def setting(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
+def setting(summaries: Sequence[Summary]) -> Pairs:
     """What is simulated: for what is not the same in all plans, each of the values."""
     return (
         ("network", _each(summaries, _network)),
@@ -39,7 +42,7 @@ LINKS: Final = {
 """What links of a role are called."""
 
 
-def network(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
+def network(summaries: Sequence[Summary]) -> Pairs:
     """What was built, in detail: nodes, base RTT, hosts, and what ports of each role do."""
     own = [summary["network"] for summary in summaries]
     roles = dict.fromkeys(links["role"] for it in own for links in it["links"])
@@ -53,7 +56,7 @@ def network(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
     return tuple((name, text) for name, text in told if text)
 
 
-def base_rtt(network: Mapping[str, Any]) -> str:
+def base_rtt(network: Network) -> str:
     """`24 µs in a rack, 28 µs in different racks`."""
     return ", ".join(
         " to ".join(dict.fromkeys(wording.delay(rtt[end] / 1e9) for end in ("least_ns", "largest_ns")))
@@ -62,31 +65,32 @@ def base_rtt(network: Mapping[str, Any]) -> str:
     )
 
 
-def hosts(network: Mapping[str, Any]) -> str:
+def hosts(network: Network) -> str:
     """`TCP of linux-6, MTU 1500 B`."""
     tcp = f"TCP of {' and '.join(network['profiles'])}, " if network["profiles"] else ""
     return f"{tcp}MTU {network['mtu']} B"
 
 
-def routing(network: Mapping[str, Any]) -> str:
+def routing(network: Network) -> str:
     """`flowlet, gap 50us, entries 4096`."""
     return network["routing"] or "ecmp"
 
 
-def _links_of(network: Mapping[str, Any], role: str) -> str:
+def _links_of(network: Network, role: str) -> str:
     """`32 of 10Gbps, delay 6us; buffer 200KB; AQM threshold: mark-at 65pkt; flow control pfc, xoff 97KB, xon 80KB`."""
-    for links in network["links"]:
-        if links["role"] == role:
-            named = (
-                ("buffer", "buffer"), ("AQM", "aqm"), ("scheduler", "scheduler"), ("flow control", "flow_control"),
-                ("edge pair", "bridge"),
-            )  # fmt: skip
-            said = [f"{name} {links[key]}" for name, key in named if links[key]]
-            return "; ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
-    return ""
+    return ", and ".join(_kind_of_links(links) for links in network["links"] if links["role"] == role)
 
 
-def cost(summaries: Sequence[Mapping[str, Any]], hold_ns: float) -> Pairs:
+def _kind_of_links(links: Links) -> str:
+    named = (
+        ("buffer", links["buffer"]), ("AQM", links["aqm"]), ("scheduler", links["scheduler"]),
+        ("flow control", links["flow_control"]), ("edge pair", links["bridge"]),
+    )  # fmt: skip
+    said = [f"{name} {value}" for name, value in named if value]
+    return "; ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
+
+
+def cost(summaries: Sequence[Summary], hold_ns: float) -> Pairs:
     """What a run costs, estimated."""
     return (
         ("packets", _each(summaries, lambda it: f"about {wording.count(_rough(it['packets']), 2)} in a run")),
@@ -124,20 +128,20 @@ def _rough(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def seconds(summary: Mapping[str, Any], hold_ns: float) -> float:
+def seconds(summary: Summary, hold_ns: float) -> float:
     """Processor time of a run on a machine that needs so long for a hold."""
     return float(summary["work"]) * HOLDS_PER_HOP * hold_ns / 1e9
 
 
-def _network(summary: Mapping[str, Any]) -> str:
+def _network(summary: Summary) -> str:
     hosts, links = wording.plural(summary["hosts"], "host"), wording.plural(summary["links"], "one-way link")
     switches = f"{wording.whole(summary['switches'])} switch{'' if summary['switches'] == 1 else 'es'}"
     return f"{hosts}, {switches}, {links}"
 
 
-def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+def _traffic(summaries: Sequence[Summary]) -> list[str]:
     """A line for each kind of traffic, with all its values in the plans; kinds that are alike share it."""
-    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    kinds: dict[str, list[Traffic]] = {}
     for summary in summaries:
         for kind in summary["traffic"]:
             kinds.setdefault(kind["name"], []).append(kind)
@@ -153,7 +157,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= _MAX_NAMES else f"{names[0]} … {names[-1]}"
 
 
-def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
+def _kind(plans: Sequence[Traffic]) -> str:
     """One kind of traffic in all plans that have it."""
     ordered = sorted(plans, key=lambda kind: kind["mean_size_bytes"] or 0.0)
     sizes = list(dict.fromkeys(f"{kind['sizes']} sizes" for kind in ordered if kind["sizes"]))
@@ -169,7 +173,7 @@ def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _counted(plans: Sequence[Mapping[str, Any]]) -> str:
+def _counted(plans: Sequence[Traffic]) -> str:
     """`, 9 191 of them after the warm-up`, where there is one."""
     if all(kind["counted"] is None or round(kind["counted"]) == round(kind["flows"]) for kind in plans):
         return ""
@@ -184,13 +188,13 @@ def _values(values: Iterable[float | None], text: Callable[[float], str]) -> str
     return (" or " if len(found) == len(told) else " to ").join(told)
 
 
-def _links(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+def _links(summaries: Sequence[Summary]) -> list[str]:
     """What happens on links beside carrying packets, in any of the plans: each sentence once."""
     told = list(dict.fromkeys(text for it in summaries for text in (*it["functions"], *it["events"])))
     return [*told[:_MAX_EVENTS], *([f"and {len(told) - _MAX_EVENTS} more"] if len(told) > _MAX_EVENTS else [])]
 
 
-def _load(summary: Mapping[str, Any]) -> str:
+def _load(summary: Summary) -> str:
     loads = [_role(role) for role in reversed(summary["roles"]) if role["mean_load"]]
     kinds = summary["traffic"]
     endless = any(not kind["mean_size_bytes"] for kind in kinds)
@@ -199,12 +203,12 @@ def _load(summary: Mapping[str, Any]) -> str:
     return ", ".join(loads) or "as much as " + " and ".join(own)
 
 
-def _done_before(summary: Mapping[str, Any]) -> bool:
+def _done_before(summary: Summary) -> bool:
     """Whether all may be done before the end: every flow has a size, and none arrives by a clock."""
     return all(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in summary["traffic"])
 
 
-def simulated_time(summaries: Sequence[Mapping[str, Any]], ends_ns: Iterable[int]) -> str:
+def simulated_time(summaries: Sequence[Summary], ends_ns: Iterable[int]) -> str:
     """How long runs last that are to end then."""
     return ends(ends_ns) + (", idle once all flows are done" if all(map(_done_before, summaries)) else "")
 
@@ -214,12 +218,12 @@ def ends(ends_ns: Iterable[int]) -> str:
     return " or ".join(wording.duration(end / 1e9) for end in sorted(set(ends_ns)))
 
 
-def _role(role: Mapping[str, Any]) -> str:
+def _role(role: RoleLoad) -> str:
     mean, most = wording.percent(role["mean_load"], 2), wording.percent(role["max_load"], 2)
     return f"{role['role']} {mean}" + (f" (busiest {most})" if most != mean else "")
 
 
-def _each(summaries: Sequence[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> str:
-    found = list(dict.fromkeys(text(summary) for summary in summaries))
+def _each(told: Sequence[_T], text: Callable[[_T], str]) -> str:
+    found = list(dict.fromkeys(text(one) for one in told))
     more = f"; and {len(found) - _MAX_VALUES} more" if len(found) > _MAX_VALUES else ""
     return "; ".join(found[:_MAX_VALUES]) + more

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from narrows.experiment.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Paths:
     buffers: tuple[Buffer, ...]
 
 
-def paths_of(summary: Mapping[str, Any]) -> Paths:
+def paths_of(summary: Summary) -> Paths:
     """Paths and buffers of a plan's network, from `plan.summary`."""
     told = summary["network"]["paths"]
     return Paths(

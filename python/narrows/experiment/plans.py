@@ -11,6 +11,9 @@ from narrows.runs.backends import AXIS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from narrows.experiment.body import Body
+    from narrows.experiment.summary import Summary
+
 MAX_NAME = 200
 """Characters of what names a file or folder of ours; file systems take 255 bytes, endings and prefixes included."""
 _PLAIN = re.compile(rf"[0-9A-Za-z_][0-9A-Za-z._+@-]{{0,{MAX_NAME - 1}}}")
@@ -47,13 +50,13 @@ class Plan:
     arm: str
     axes: Pairs
     declared: Pairs
-    body: Mapping[str, Any]
+    body: Body
     """What the simulator is given."""
     draws: bool
     """Whether it may draw random numbers; where it does not, every seed gives the same results."""
     controllers: tuple[ControllerUse, ...]
     """One per traffic entry, in the order of the file."""
-    summary: Mapping[str, Any]
+    summary: Summary
 
     @property
     def case(self) -> str:
@@ -63,20 +66,17 @@ class Plan:
     @property
     def end_ns(self) -> int:
         """No flow starts at or after this, simulated ns."""
-        return self._schedule("end")
+        return self.body["schedule"]["end"] // _PICOSECONDS_PER_NANOSECOND
 
     @property
     def warmup_ns(self) -> int:
         """Flows that start before this do not count, simulated ns."""
-        return self._schedule("warmup")
+        return self.body["schedule"]["warmup"] // _PICOSECONDS_PER_NANOSECOND
 
     @property
     def unlabelled(self) -> dict[str, Any]:
         """The body without its labels: the same for every experiment that shares the run."""
         return {key: value for key, value in self.body.items() if key not in _NO_LABELS}
-
-    def _schedule(self, key: str) -> int:
-        return int(self.body["schedule"][key]) // _PICOSECONDS_PER_NANOSECOND
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from narrows.frames import DATAGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from narrows.experiment.summary import LongFlow
     from narrows.frames import Frames
 
 GOODPUT: Final = "goodput_bps"
@@ -25,9 +26,7 @@ _STATED: Final = {
 """What a plan says of each, which its traffic, its ends and its start name in the table of flows."""
 
 
-def measured(
-    flows: pl.LazyFrame, stated: Sequence[Mapping[str, Any]], measured_ns: int, *, late_ns: int = 0
-) -> pl.LazyFrame:
+def measured(flows: pl.LazyFrame, stated: Sequence[LongFlow], measured_ns: int, *, late_ns: int = 0) -> pl.LazyFrame:
     """Those of a run's flows that are `stated` without a size, whenever they began, with their `goodput_mbps`.
 
     `due_ns` is when they were to start at the earliest, and `late_ns` how much later than stated they may have started;

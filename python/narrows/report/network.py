@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from narrows import native
 from narrows.errors import BadInput
@@ -14,10 +14,13 @@ from narrows.report.contrast import whose
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from narrows.experiment.summary import Links
+    from narrows.experiment.summary import Network as Described
     from narrows.results import Results
     from narrows.runs.index import Member
 
-_COLUMNS: Final = {
+_Column = Literal["links", "rate", "delay", "buffer", "aqm", "scheduler", "flow_control", "bridge"]
+_COLUMNS: Final[dict[_Column, str]] = {
     "links": "links",
     "rate": "rate",
     "delay": "delay",
@@ -45,12 +48,11 @@ class Network:
     """By role: a cell for each column."""
 
 
-def table(results: Results) -> Network | None:
-    """The network of every plan; `None` where one is of a version that cannot be read."""
-    members = {member.plan_case: member for member in results.entry.members}
-    known: dict[str, dict[str, Any]] = {}
+def networks(results: Results) -> dict[str, Described] | None:
+    """The network of every plan by its case; `None` where one is of a version that cannot be read."""
+    known: dict[str, Described] = {}
     own = {}
-    for case, member in members.items():
+    for case, member in {member.plan_case: member for member in results.entry.members}.items():
         body = results.plan_of(member.case) or {}
         # Hundreds of plans of a sweep may have a few networks, and be large in what they send.
         built = json.dumps([body.get("network"), [_hosts(traffic) for traffic in body.get("traffic", ())]])
@@ -60,13 +62,19 @@ def table(results: Results) -> Network | None:
             except BadInput:
                 return None
         own[case] = known[built]
+    return own
 
-    def told(of: Callable[[Mapping[str, Any]], str]) -> Told:
+
+def table(results: Results, own: Mapping[str, Described]) -> Network:
+    """What the networks of the plans are like."""
+    members = {member.plan_case: member for member in results.entry.members}
+
+    def told(of: Callable[[Described], str]) -> Told:
         return _told({case: of(network) for case, network in own.items()}, members)
 
     # ECMP, as most networks have it, is not told.
     is_routed = any(network["routing"] for network in own.values())
-    roles = [role for role in outline.LINKS if any(_of(network, role) for network in own.values())]
+    rows = dict.fromkeys((role, nth) for network in own.values() for role, nth in _rows(network))
     columns = [key for key in _COLUMNS if any(links[key] for network in own.values() for links in network["links"])]
     return Network(
         facts=(
@@ -78,13 +86,13 @@ def table(results: Results) -> Network | None:
         columns=tuple(_COLUMNS[key] for key in columns),
         links=tuple(
             (
-                outline.LINKS[role],
+                outline.LINKS[row[0]],
                 tuple(
-                    told(lambda network, role=role, key=key: str(_of(network, role).get(key) or _NONE))  # type: ignore[misc]
+                    told(lambda network, row=row, key=key: _cell(_rows(network).get(row), key))  # type: ignore[misc]
                     for key in columns
                 ),
             )
-            for role in roles
+            for row in sorted(rows, key=lambda row: (list(outline.LINKS).index(row[0]), row[1]))
         ),
     )
 
@@ -93,8 +101,16 @@ def _hosts(traffic: Mapping[str, Any]) -> tuple[Any, Any]:
     return traffic.get("transport"), traffic.get("profile")
 
 
-def _of(network: Mapping[str, Any], role: str) -> Mapping[str, Any]:
-    return next((links for links in network["links"] if links["role"] == role), {})
+def _rows(network: Described) -> dict[tuple[str, int], Links]:
+    """Its kinds of links, by role and by which of the role's it is."""
+    found: dict[tuple[str, int], Links] = {}
+    for links in network["links"]:
+        found[links["role"], sum(role == links["role"] for role, _ in found)] = links
+    return found
+
+
+def _cell(links: Links | None, key: _Column) -> str:
+    return str((links and links[key]) or _NONE)
 
 
 def _told(values: Mapping[str, str], members: Mapping[str, Member]) -> Told:

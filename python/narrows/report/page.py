@@ -143,10 +143,11 @@ def render(
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
-    paused = pauses.table(results, list(chosen.names))
+    networks = network.networks(results)
+    paused = pauses.table(results, list(chosen.names), networks or {})
     ran = programs.table(frames)
     changed = changes.table(results)
-    built = network.table(results)
+    built = None if networks is None else network.table(results, networks)
     sent = datagrams.table(results)
     slow = None if partial else slowest.of(results, list(chosen.names))
     backends = [part.backend for part in results.entry.parts]

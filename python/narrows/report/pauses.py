@@ -16,6 +16,7 @@ from narrows.report.losses import MAX_PORTS, Line, Shade, reasons
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from narrows.experiment.summary import Network
     from narrows.results import Results
 
 _KINDS: Final = {"host": "hosts", "edge": "towards hosts", "fabric": "fabric", "wan": "WAN"}
@@ -69,13 +70,18 @@ class Pauses:
     drops: tuple[Dropped, ...]
 
 
-def table(results: Results, charted: Sequence[str]) -> Pauses | None:
-    """Ports that can be paused; `None` where there is none. The table by port is of the `charted` cases."""
+def table(results: Results, charted: Sequence[str], networks: Mapping[str, Network]) -> Pauses | None:
+    """Ports that can be paused; `None` where there is none, or no network is known.
+
+    The table by port is of the `charted` cases. `networks` are by plan.
+    """
     every = results.frames.ports
     if "longest_pause_ns" not in every.columns:  # of a version without flow control
         return None
-    links = _links(results)
-    ports = every.join(links, on=["case", "port"], maintain_order="left")
+    links = _links(results, networks)
+    ports = every.join(links, on=["case", "port"], maintain_order="left").with_columns(
+        pl.col("pausable", "guarded").fill_null(value=False)
+    )
     own = ports.filter("pausable")
     if own.is_empty():
         return None
@@ -94,31 +100,18 @@ def table(results: Results, charted: Sequence[str]) -> Pauses | None:
     )
 
 
-def _links(results: Results) -> pl.DataFrame:
+def _links(results: Results, networks: Mapping[str, Network]) -> pl.DataFrame:
     """By case and port: whether its far end may pause it, and whether pauses guard it against drops."""
-    found = [(case, *link) for case in results.frames.cases for link in _of_plan(results.plan_of(case) or {})]
+    plans = {member.case: member.plan_case for member in results.entry.members}
+    own = {case: networks[plans[case]] for case in results.frames.cases if plans[case] in networks}
+    found = [
+        (case, port, port in pausable, port in guarded)
+        for case, network in own.items()
+        for pausable, guarded in [(set(network["pausable"]), set(network["guarded"]))]
+        for port in sorted(pausable | guarded)
+    ]
     schema = {"case": pl.String, "port": pl.UInt32, "pausable": pl.Boolean, "guarded": pl.Boolean}
     return pl.DataFrame(found, schema=schema, orient="row")
-
-
-def _of_plan(plan: Mapping[str, Any]) -> list[tuple[int, bool, bool]]:
-    """With input buffering a switch pauses the links that fill their memory, else all that may fill a port.
-
-    What finds the memory of a link full is counted as dropped at the port that it would have left by, which has no
-    limit of its own then. One that has a limit and pauses nobody, such as that of the WAN, may drop.
-    """
-    links = plan.get("network", {}).get("links", [])
-    by_input = [bool((link.get("ingress") or {}).get("thresholds")) for link in links]
-    by_output = {link["from"] for link in links if link.get("pauses")}
-    pausing = by_output | {link["to"] for link, pauses in zip(links, by_input, strict=True) if pauses}
-    return [
-        (
-            port,
-            pauses or link["to"] in by_output,
-            bool(link.get("pauses")) or (link["from"] in pausing and link["limit"] == "unlimited"),
-        )
-        for port, (link, pauses) in enumerate(zip(links, by_input, strict=True))
-    ]
 
 
 def _share() -> pl.Expr:

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_core::queue::Limit;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::Bytes;
-use narrows_plan::{Graph, Node, NodeKind, Plan, Role};
+use narrows_plan::{Graph, Link, Node, NodeKind, Plan, Role};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::paths::Paths;
 use crate::differences;
 
+/// Kinds of links that are told one by one for each role.
+const MAX_KINDS: usize = 6;
 /// Settings by which hosts may differ from a profile that still names them.
 const MAX_OVERRIDES: usize = 6;
 
@@ -29,8 +32,12 @@ pub struct NetworkSummary {
     pub routing: String,
     /// The profile of the hosts' TCP: its name and what differs from it, for each traffic that has another than the first.
     pub profiles: Vec<String>,
-    /// Its links, by role.
+    /// Its links, by role and by what is told of them.
     pub links: Vec<LinkSummary>,
+    /// Positions of links whose near ends may be paused.
+    pub pausable: Vec<usize>,
+    /// Positions of links at whose near ends pauses are to keep packets from being dropped.
+    pub guarded: Vec<usize>,
 }
 
 /// RTT of hosts when nothing queues.
@@ -44,7 +51,7 @@ pub struct BaseRtt {
     pub largest_ns: u64,
 }
 
-/// Links of one role. Where they differ, each value with how many links have it.
+/// Links of one role that are alike; where a role has more than [`MAX_KINDS`] kinds all of its links, each value with how many have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkSummary {
     /// `host`, `edge`, `fabric` or `wan`.
@@ -71,12 +78,7 @@ impl NetworkSummary {
     /// Of a plan, whose hosts all have paths.
     pub fn of(plan: &Plan) -> NetworkSummary {
         let graph = &plan.network;
-        let mut facts = BTreeMap::new();
-        differences::network(graph, &mut facts);
-        let links = Role::ALL.into_iter().filter_map(|role| {
-            let links = graph.links.iter().filter(|link| link.role == role).count();
-            (links > 0).then(|| LinkSummary::of(role, links, &facts))
-        });
+        let (pausable, guarded) = pauses(graph);
         let mut of_hosts: Vec<&Profile> = vec![];
         for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
             if !of_hosts.contains(&&traffic.profile) {
@@ -97,7 +99,9 @@ impl NetworkSummary {
             mtu: Bytes::new(graph.mtu.get().into()),
             routing: graph.routing.as_ref().map(differences::routing).unwrap_or_default(),
             profiles,
-            links: links.collect(),
+            links: Role::ALL.into_iter().flat_map(|role| LinkSummary::of_role(graph, role)).collect(),
+            pausable,
+            guarded,
         }
     }
 }
@@ -110,8 +114,23 @@ impl BaseRtt {
 }
 
 impl LinkSummary {
-    fn of(role: Role, links: usize, facts: &BTreeMap<String, String>) -> LinkSummary {
-        let prefix = if role == Role::Host { "host-link" } else { role.name() };
+    fn of_role(graph: &Graph, role: Role) -> Vec<LinkSummary> {
+        let own: Vec<&Link> = graph.links.iter().filter(|link| link.role == role).collect();
+        let mut kinds: Vec<Vec<&Link>> = vec![];
+        for &link in &own {
+            match kinds.iter().position(|kind| are_alike(graph, kind[0], link)) {
+                Some(kind) => kinds[kind].push(link),
+                None if kinds.len() == MAX_KINDS => return vec![LinkSummary::of(graph, role, &own)],
+                None => kinds.push(vec![link]),
+            }
+        }
+        kinds.iter().map(|kind| LinkSummary::of(graph, role, kind)).collect()
+    }
+
+    fn of(graph: &Graph, role: Role, links: &[&Link]) -> LinkSummary {
+        let prefix = role.name();
+        let facts = &mut BTreeMap::new();
+        differences::tell_links(graph, prefix, links, facts);
         let fact = |what: &str| facts.get(&format!("{prefix}.{what}")).cloned();
         let delay = [
             fact("delay"),
@@ -129,7 +148,7 @@ impl LinkSummary {
             pauses.is_some().then(|| if fact("buffering").is_some() { "of each input" } else { "of each output" });
         LinkSummary {
             role: role.name(),
-            links,
+            links: links.len(),
             rate: fact("rate").unwrap_or_default(),
             delay: joined(delay),
             buffer: joined([limit, memory, pool]),
@@ -142,6 +161,40 @@ impl LinkSummary {
             bridge: of_kind(facts, &format!("{prefix}.bridge.")).unwrap_or_default(),
         }
     }
+}
+
+/// Whether the same is told of both links.
+fn are_alike(graph: &Graph, one: &Link, other: &Link) -> bool {
+    let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+    let wire = |link: &Link| (link.rate, link.delay, link.stack, link.jitter, link.clock_spread);
+    let flow_control = |link: &Link| (link.ingress, link.pauses, link.bridge);
+    wire(one) == wire(other)
+        && (one.limit, pool(one), one.aqm) == (other.limit, pool(other), other.aqm)
+        && one.congestion_point == other.congestion_point
+        && one.scheduler == other.scheduler
+        && flow_control(one) == flow_control(other)
+}
+
+/// Links whose near ends may be paused, and those at which pauses are to prevent drops.
+///
+/// With input buffering a switch pauses the links that fill their part of its memory, else all that may fill a port. What finds
+/// the memory of a link full counts as dropped at the port that it would have left by, which has no limit of its own then. A port
+/// that has a limit and pauses nobody, such as that of the WAN, may drop.
+fn pauses(graph: &Graph) -> (Vec<usize>, Vec<usize>) {
+    let by_input = |link: &Link| link.ingress.is_some_and(|memory| memory.thresholds.is_some());
+    let by_output: BTreeSet<u32> =
+        graph.links.iter().filter(|link| link.pauses.is_some()).map(|link| link.from).collect();
+    let pausing: BTreeSet<u32> =
+        by_output.iter().copied().chain(graph.links.iter().filter(|link| by_input(link)).map(|link| link.to)).collect();
+    let positions = |of: &dyn Fn(&Link) -> bool| {
+        graph.links.iter().enumerate().filter(|(_, link)| of(link)).map(|(position, _)| position).collect()
+    };
+    (
+        positions(&|link| by_input(link) || by_output.contains(&link.to)),
+        positions(&|link| {
+            link.pauses.is_some() || pausing.contains(&link.from) && matches!(link.limit, Limit::Unlimited)
+        }),
+    )
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
@@ -261,6 +314,90 @@ mod tests {
         assert_eq!(fabric.buffer, "300pkt");
         assert_eq!(fabric.scheduler, "strict-priority, classes 2");
         assert_eq!(fabric.flow_control, "");
+    }
+
+    /// A rate is told with the delay of the same links, and not by its own order.
+    #[test]
+    fn links_that_differ_are_told_apart_until_they_are_many() {
+        let with = |rates: &[u64]| {
+            let links = rates.iter().map(|rate| {
+                format!(
+                    "{{ ends = [\"s\", \"t\"], both = {{ rate = \"{rate}Mbps\", delay = \"{}us\" }} }}",
+                    10_000 / rate
+                )
+            });
+            let links = links.collect::<Vec<_>>().join(", ");
+            let text = format!(
+                r#"
+                cc = "cubic"
+                [topology.graph]
+                switches = [{{ name = "s" }}, {{ name = "t" }}]
+                hosts = [{{ name = "a", switch = "s" }}, {{ name = "b", switch = "t" }}]
+                links = [{links}]
+                [[traffic]]
+                from = "a"
+                to = "b"
+                long = {{ flows = 1 }}
+                [[arm]]
+                name = "a"
+                [run]
+                end = "1s"
+                "#
+            );
+            let fabric = summary(&text).links.into_iter().filter(|links| links.role == "fabric");
+            fabric.map(|it| (it.links, it.rate, it.delay)).collect::<Vec<_>>()
+        };
+        let expected = [(2, "1Gbps", "10us"), (4, "100Mbps", "100us")];
+        assert_eq!(
+            with(&[1_000, 100, 100]),
+            expected.map(|(links, rate, delay)| (links, rate.to_owned(), delay.to_owned()))
+        );
+        assert_eq!(with(&[1, 2, 3, 4, 5, 6]).len(), MAX_KINDS);
+        let together = with(&[1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!((together.len(), together[0].0), (1, 14));
+        assert!(together[0].1.contains("1Mbps ×2") && together[0].1.contains("7Mbps ×2"), "{together:?}");
+    }
+
+    /// Of two switches of which one link pauses, by what it holds at its outputs or its inputs: who is paused, and where packets
+    /// are not to be dropped.
+    #[test]
+    fn those_may_be_paused_who_fill_a_memory_that_pauses() {
+        let with = |fabric: &str| {
+            let text = format!(
+                r#"
+                cc = "cubic"
+                [topology.graph]
+                switches = [{{ name = "s" }}, {{ name = "t" }}]
+                hosts = [{{ name = "a", switch = "s" }}, {{ name = "b", switch = "t" }}]
+                links = [{{ ends = ["s", "t"] }}]
+                fabric = {{ {fabric} }}
+                [[traffic]]
+                from = "a"
+                to = "b"
+                long = {{ flows = 1 }}
+                [[arm]]
+                name = "a"
+                [run]
+                end = "1s"
+                "#
+            );
+            let plan = crate::tests::plans(&text)[0].clone();
+            let network = NetworkSummary::of(&plan);
+            let named = |positions: &[usize]| {
+                let mut names: Vec<_> = positions.iter().map(|&at| plan.network.links[at].name.clone()).collect();
+                names.sort();
+                names.join(" ")
+            };
+            (named(&network.pausable), named(&network.guarded))
+        };
+        assert_eq!(with(r#"limit = "200KB""#), (String::new(), String::new()));
+        let thresholds = r#"flow-control = { pfc = { xoff = "97KB", xon = "80KB" } }"#;
+        let by_output = with(&format!(r#"limit = "200KB", {thresholds}"#));
+        let by_input = with(&format!(r#"limit = "200KB", buffering = "input", {thresholds}"#));
+        let into_switches = "a->s b->t s->t t->s".to_owned();
+        let out_of_switches = "s->a s->t t->b t->s".to_owned();
+        assert_eq!(by_output, (into_switches, out_of_switches));
+        assert_eq!(by_input, by_output);
     }
 
     #[test]
