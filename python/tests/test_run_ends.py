@@ -120,3 +120,17 @@ def test_a_narrow_terminal_breaks_no_number(small, monkeypatch, width):
     numbers = {cell.text for row in found.rows for cell in row.cells if cell.text[0].isdigit()}
     assert numbers
     assert all(re.search(rf"(?<![\d.]){re.escape(wording.plain(number))}(?![\d.])", shown) for number in numbers), shown
+
+
+def test_flows_that_did_not_finish_are_why_there_is_no_completion_time(folder):
+    text = SMALL.replace('{ cdf = "web-search" }', '{ fixed = "100MB" }').replace(
+        'load = 0.5, of = "wan"', 'rate = "50/s"'
+    )
+    (folder / "never.toml").write_text(text.replace('drain = "1s"', 'drain = "1ms"'))
+    done = narrows("run", "never.toml")
+    assert "small flows" not in done.stdout
+    note = (
+        r"^note: flows did not finish \(cubic: (\d+) of \1, gemini: \d+ of \d+\); completion times are given where at"
+    )
+    assert re.search(note, done.stdout, re.MULTILINE), done.stdout
+    assert "note: flows did not finish" in narrows("show", "never").stdout

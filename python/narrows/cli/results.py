@@ -40,6 +40,8 @@ def tell_headline(results: Results) -> Brief:
     count = sum(not row.part for row in found.rows)
     shown = f"{wording.whole(count)} of {wording.whole(found.cases)} configurations; " if count < found.cases else ""
     OUT.print(f"[dim]{escape(shown + found.remark)}[/]", soft_wrap=True)
+    if found.lacking:
+        OUT.print(f"note: {found.lacking}", markup=False, soft_wrap=True)
     return found
 
 

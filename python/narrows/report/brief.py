@@ -7,11 +7,13 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from narrows import wording
+from narrows.measures.registry import MAX_UNFINISHED
 from narrows.measures.stats import ENOUGH_SEEDS, estimate
 from narrows.report import headline, selection
 from narrows.report.headline import COMPLETION, LONG, LOSS, PROGRAM, REQUESTS, WAN, WIRE
 
 if TYPE_CHECKING:
+    from narrows.frames import Frames
     from narrows.measures.stats import BySeed
     from narrows.report.headline import Quantity, Row
     from narrows.results import Results
@@ -61,6 +63,8 @@ class Brief:
     """Of all, shown or not."""
     remark: str
     """What the numbers are."""
+    lacking: str
+    """Why some of the cases have no completion times; empty where all have them that can."""
 
 
 def brief(results: Results) -> Brief:
@@ -84,6 +88,7 @@ def brief(results: Results) -> Brief:
         ),
         cases=len(members),
         remark=_remark(len(frames.seeds), repeated=bool(results.repeated)),
+        lacking=_lacking(frames, found),
     )  # fmt: skip
 
 
@@ -98,6 +103,24 @@ def _columns(found: dict[Quantity, dict[str, BySeed]]) -> tuple[Quantity, ...]:
 def _says_something(quantity: Quantity, found: dict[Quantity, dict[str, BySeed]]) -> bool:
     values = [value for by_seed in found.get(quantity, {}).values() for value in by_seed.values()]
     return any(values) if quantity in _ONLY_IF_ANY else bool(values)
+
+
+def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
+    """A sentence on the cases of which so many flows did not finish that no completion time is given."""
+    timed = {case for quantity in COMPLETION for case, by_seed in found.get(quantity, {}).items() if by_seed}
+    told: dict[str, str] = {}
+    for case in frames.cases:
+        if case not in timed:
+            flows, unfinished = headline.counts(frames.of([case]))
+            if unfinished:
+                told[case] = f"{wording.whole(unfinished)} of {wording.whole(flows)}"
+    if not told:
+        return ""
+    counts = wording.some([f"{case}: {count}" for case, count in told.items()])
+    return (
+        f"flows did not finish ({counts}); completion times are given where at most "
+        f"{wording.percent(MAX_UNFINISHED, 1)} do not: a longer run.drain lets them finish"
+    )
 
 
 def _remark(seeds: int, *, repeated: bool) -> str:
