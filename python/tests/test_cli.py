@@ -198,7 +198,7 @@ def test_seeds_on_the_command_line_include_the_last(two_arms):
 def test_check_says_what_ports_do(two_arms):
     text = " ".join(narrows("check", "two.toml").stdout.split())
     assert "nodes 8 hosts in 4 racks of 2 datacenters; switches: 4 tor, 2 border" in text
-    assert "WAN links 2 of 100Mbps, delay 2ms; buffer 300pkt" in text
+    assert "WAN links 2 of 100Mbps, delay 2ms, buffer 300pkt" in text
     assert "AQM threshold: mark-at 50pkt" in text
     assert "base RTT 200 µs in a rack" in text
 

@@ -84,6 +84,7 @@ def unlike(value, kind, where):
 @pytest.mark.parametrize("file", [
     "experiments/gemini/fig13/experiment.toml", "experiments/annulus/a1/experiment.toml",
     "experiments/dctcp/fig18/experiment.toml", "examples/equal-paths.toml", "examples/in-python.toml",
+    "examples/lossless.toml", "examples/changing.toml", "examples/slow.toml",
 ])  # fmt: skip
 def test_plans_and_their_summaries_are_as_they_are_typed(file):
     for plan in Experiment(CHECKOUT / file, quick=True).plans:

@@ -123,14 +123,38 @@ def test_a_narrow_terminal_breaks_no_number(small, monkeypatch, width):
 
 
 def test_flows_that_did_not_finish_are_why_there_is_no_completion_time(folder):
-    text = SMALL.replace('{ cdf = "web-search" }', '{ fixed = "100MB" }').replace(
-        'load = 0.5, of = "wan"', 'rate = "50/s"'
-    )
+    text = SMALL.replace('{ cdf = "web-search" }', '{ fixed = "100MB" }')
+    text = text.replace('load = 0.5, of = "wan"', 'rate = "50/s"')
     (folder / "never.toml").write_text(text.replace('drain = "1s"', 'drain = "1ms"'))
     done = narrows("run", "never.toml")
-    assert "small flows" not in done.stdout
+    assert "All flows" not in done.stdout
     note = (
-        r"^note: flows did not finish \(cubic: (\d+) of \1, gemini: \d+ of \d+\); completion times are given where at"
+        r"^note: (\d+) of \1 flows did not finish \(cubic\), .* \(gemini\): their times are given where at most 0.1 %"
     )
     assert re.search(note, done.stdout, re.MULTILINE), done.stdout
-    assert "note: flows did not finish" in narrows("show", "never").stdout
+    assert "flows did not finish (cubic)" in narrows("show", "never").stdout
+    (told,) = [event for event in lines(narrows("show", "never", "--json").stdout) if event["event"] == "result"]
+    assert any("flows did not finish (cubic)" in notice for notice in told["notices"])
+
+
+def test_nothing_is_said_of_unfinished_flows_where_all_times_are_given(small):
+    assert "did not finish" not in small
+
+
+def test_of_several_sizes_those_are_named_that_did_not_finish(folder):
+    text = SMALL.replace('{ cdf = "web-search" }', '{ file = "two.cdf" }')
+    (folder / "two.cdf").write_text("1000 0.5\n1000 0.9\n90000000 0.9\n90000000 1\n")
+    (folder / "some.toml").write_text(text.replace('drain = "1s"', 'drain = "1ms"'))
+    done = narrows("run", "some.toml")
+    assert "Small flows" in done.stdout, done.stderr
+    assert re.search(r"^note: .*\d+ of \d+ large flows did not finish \(", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_requests_that_finished_are_not_called_unfinished_flows(folder):
+    text = SMALL[: SMALL.index('between = "datacenters"')] + SMALL[SMALL.index("[[arm]]") :]
+    arrivals = 'arrivals = { poisson = { rate = "99/s" } }'
+    incast = f'incast = {{ clients = "a1-1", servers = "a1-*", response = "2KB", {arrivals} }}\n'
+    (folder / "asked.toml").write_text(text.replace("[[arm]]", incast + "[[arm]]", 1))
+    done = narrows("run", "asked.toml")
+    assert "Requests" in done.stdout, done.stderr
+    assert "did not finish" not in done.stdout

@@ -360,7 +360,7 @@ fn a_packet_that_waits_in_the_own_queue_is_not_sent_again() {
     }
 }
 
-/// A greeting that was recorded and is retransmitted changes nothing.
+/// A greeting that was recorded and is replayed changes nothing.
 #[test]
 fn an_old_greeting_is_not_answered() {
     let config = config();

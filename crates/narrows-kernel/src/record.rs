@@ -55,7 +55,7 @@ pub struct Flow {
 /// How often the window was cut, by what found the congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// An ECE.
+    /// An acknowledgement with ECE.
     pub ecn: u64,
     /// Delay; of GEMINI.
     pub delay: u64,

@@ -166,7 +166,7 @@ pub(crate) fn routing_policy(written: &Controller, span: &Range<usize>) -> Judge
 }
 
 /// In the place of a routing policy's name: a flow's hash selects its path.
-pub(crate) const ECMP: &str = "ecmp";
+pub(crate) const ECMP: &str = routing::ECMP.name;
 
 /// In the place of most components' names: none.
 pub(crate) const NONE: &str = "none";

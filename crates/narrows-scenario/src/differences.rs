@@ -614,6 +614,61 @@ mod tests {
     }
 
     #[test]
+    fn each_parameter_of_a_component_of_links_is_a_fact_of_its_name() {
+        let qcn =
+            r#"congestion-point = { qcn = { set-point = "66KB", weight = 3, sample-base = "90KB", notify = "tor" } }"#;
+        let dcib =
+            r#"bridge = { dcib = { rate = "1Gbps", round-trip = "12ms", store = "1MB", hold = "9ms", held = "2MB" } }"#;
+        let told = |key: &str, value: &str| {
+            let text = format!(
+                r#"
+                cc = "cubic"
+                [topology.two-datacenters]
+                servers = 2
+                fabric = {{ {qcn} }}
+                wan = {{ {dcib} }}
+                [[traffic]]
+                long = {{ flows = 1 }}
+                from = "a1-1"
+                to = "b1-1"
+                [[arm]]
+                name = "one"
+                [[arm]]
+                name = "other"
+                set = {{ "{key}" = {value} }}
+                [run]
+                end = "1s"
+                "#
+            );
+            let plans = plans(&text);
+            let differences = super::of(&[&plans[0], &plans[1]], CONTROLLERS);
+            let network =
+                differences.into_iter().filter(|it| it.path.starts_with("fabric") || it.path.starts_with("wan"));
+            network.map(|it| (it.path, it.values.join(" "))).collect::<Vec<_>>()
+        };
+        for (key, value, expected) in [
+            ("fabric.congestion-point.qcn.set-point", "\"60KB\"", "66KB 60KB"),
+            ("fabric.congestion-point.qcn.weight", "4", "3 4"),
+            ("fabric.congestion-point.qcn.sample-base", "\"80KB\"", "90KB 80KB"),
+            ("fabric.congestion-point.qcn.notify", "\"source-datacenter\"", "tor source-datacenter"),
+            ("wan.bridge.dcib.share", "0.2", "0.1 0.2"),
+            ("wan.bridge.dcib.choose", "\"band\"", "sampled band"),
+            ("wan.bridge.dcib.rate", "\"2Gbps\"", "1Gbps 2Gbps"),
+            ("wan.bridge.dcib.round-trip", "\"13ms\"", "12ms 13ms"),
+            ("wan.bridge.dcib.repairs", "2", "3 2"),
+            ("wan.bridge.dcib.store", "\"3MB\"", "1MB 3MB"),
+            ("wan.bridge.dcib.hiding", "\"snoop\"", "resequence-repairable snoop"),
+            ("wan.bridge.dcib.hold", "\"8ms\"", "9ms 8ms"),
+            ("wan.bridge.dcib.held", "\"4MB\"", "2MB 4MB"),
+            ("wan.bridge.dcib.marks", "\"drop\"", "clear drop"),
+        ] {
+            let own = told(key, value).into_iter().find(|(path, _)| path == key);
+            assert_eq!(own, Some((key.to_owned(), expected.to_owned())));
+            assert!(told(key, value).iter().all(|(path, _)| path == key), "{:?}", told(key, value));
+        }
+    }
+
+    #[test]
     fn what_does_not_follow_is_not_declared() {
         for (of_traffic, said, fact) in [
             (false, "host.stack-delay.tx", "edge.delay"),

@@ -71,6 +71,7 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("program", generate::SPECS))
         .chain(parts("loss", LOSSES))
         .chain(parts("reordering", REORDERINGS))
+        .chain(parts("routing", &[routing::ECMP]))
         .chain(parts("routing", routing::SPECS))
         .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))

@@ -1,5 +1,5 @@
-//! What the emulated switches tell hosts of their site: a sampled packet's sender hears of the congestion that it met, in a datagram
-//! as `docs/reference/wire.md` has it.
+//! What the emulated switches tell the hosts in the scope of their congestion points: a sampled packet's sender hears of the
+//! congestion that it met, in a datagram as `docs/reference/wire.md` has it.
 
 use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Which notifications a host believes: those of switches that it knows, sent by their holders of keys, from next door, of
-//! late, and each once.
+//! Which notifications a host believes: those of switches that it knows, sent by their holders of keys, from next door,
+//! recent, and each once.
 //!
 //! What costs least is looked at first. A sender's state changes by what it has signed only, so that nobody else can make a
 //! host refuse what is genuine.

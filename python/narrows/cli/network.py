@@ -73,6 +73,7 @@ def _path(path: PathKind) -> Mapping[str, Any]:
         "from": path.example[0],
         "to": path.example[1],
         "links": path.links,
+        "equally_short": path.ways,
         "base_rtt_ns": path.rtt_ps[0] / 1000,
         "largest_base_rtt_ns": path.rtt_ps[1] / 1000,
         "bottleneck_bps": path.rate_bps,
@@ -102,7 +103,8 @@ def _buffer(buffer: Buffer, paths: Sequence[PathKind]) -> Mapping[str, Any]:
 def _paths(paths: Paths, mtu: int) -> Table:
     headings = ["paths", "for example", "links", "base RTT", "bottleneck", "BDP", "in packets"]
     loses = any(path.loss for path in paths.kinds)
-    table = _table(*headings, *(["random loss"] if loses else []))
+    is_wide = any(path.ways > 1 for path in paths.kinds)
+    table = _table(*headings, *(["equally short"] if is_wide else []), *(["random loss"] if loses else []))
     for path in paths.kinds:
         table.add_row(
             path.hosts,
@@ -112,6 +114,7 @@ def _paths(paths: Paths, mtu: int) -> Table:
             wording.rate(path.rate_bps),
             _range(wording.size(size) for size in path.bdp_bytes),
             _range(wording.number(size / mtu) for size in path.bdp_bytes),
+            *([wording.whole(path.ways)] if is_wide else []),
             *([f"{wording.number(100 * path.loss)} %"] if loses else []),
         )
     return table

@@ -86,8 +86,9 @@ def tell_results(listed: Listed, results: Results, store: Store, *, json: bool) 
     if json:
         from narrows.report.brief import brief
 
-        line(event="result", **facts, notices=list(results.notices))
-        for value in brief(results).values:
+        found = brief(results)
+        line(event="result", **facts, notices=[*results.notices, *filter(None, [found.lacking])])
+        for value in found.values:
             line(event="measure", **vars(value))
         return
     entry = listed.entry

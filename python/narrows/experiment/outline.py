@@ -77,8 +77,8 @@ def routing(network: Network) -> str:
 
 
 def _links_of(network: Network, role: str) -> str:
-    """`32 of 10Gbps, delay 6us; buffer 200KB; AQM threshold: mark-at 65pkt; flow control pfc, xoff 97KB, xon 80KB`."""
-    return ", and ".join(_kind_of_links(links) for links in network["links"] if links["role"] == role)
+    """`32 of 10Gbps, delay 6us, buffer 200KB, AQM threshold: mark-at 65pkt and 2 of 1Gbps, delay 9us, buffer 1MB`."""
+    return " and ".join(_kind_of_links(links) for links in network["links"] if links["role"] == role)
 
 
 def _kind_of_links(links: Links) -> str:
@@ -87,7 +87,7 @@ def _kind_of_links(links: Links) -> str:
         ("flow control", links["flow_control"]), ("edge pair", links["bridge"]),
     )  # fmt: skip
     said = [f"{name} {value}" for name, value in named if value]
-    return "; ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
+    return ", ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
 
 
 def cost(summaries: Sequence[Summary], hold_ns: float) -> Pairs:

@@ -19,6 +19,8 @@ class PathKind:
     """Two such hosts."""
     links: int
     """Of one way."""
+    ways: int
+    """Equally short ways of these two hosts that are alike."""
     rtt_ps: tuple[int, int]
     """Delays of links and stacks, both ways; nothing for serialisation and queues. Over the quickest and the slowest of
     the equally short ways back."""
@@ -83,6 +85,7 @@ def paths_of(summary: Summary) -> Paths:
                 hosts=kind["hosts"],
                 example=(kind["example"][0], kind["example"][1]),
                 links=kind["links"],
+                ways=kind["ways"],
                 rtt_ps=(kind["base_rtt_ps"][0], kind["base_rtt_ps"][1]),
                 rate_bps=kind["rate_bps"],
                 loss=kind["loss"],

@@ -37,6 +37,7 @@ class PathKind(TypedDict):
     hosts: str
     example: tuple[str, str]
     links: int
+    ways: int
     base_rtt_ps: tuple[int, int]
     rate_bps: int
     loss: float

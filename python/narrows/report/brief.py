@@ -7,6 +7,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from narrows import wording
+from narrows.measures.named import why_unfinished
 from narrows.measures.registry import MAX_UNFINISHED
 from narrows.measures.stats import ENOUGH_SEEDS, estimate
 from narrows.report import headline, selection
@@ -64,7 +65,7 @@ class Brief:
     remark: str
     """What the numbers are."""
     lacking: str
-    """Why some of the cases have no completion times; empty where all have them that can."""
+    """Which times are not given, as too many flows or requests did not finish; empty where none is missing so."""
 
 
 def brief(results: Results) -> Brief:
@@ -106,20 +107,23 @@ def _says_something(quantity: Quantity, found: dict[Quantity, dict[str, BySeed]]
 
 
 def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
-    """A sentence on the cases of which so many flows did not finish that no completion time is given."""
-    timed = {case for quantity in COMPLETION for case, by_seed in found.get(quantity, {}).items() if by_seed}
-    told: dict[str, str] = {}
-    for case in frames.cases:
-        if case not in timed:
-            flows, unfinished = headline.counts(frames.of([case]))
-            if unfinished:
-                told[case] = f"{wording.whole(unfinished)} of {wording.whole(flows)}"
-    if not told:
+    """A sentence on the times that are not given, as too many flows or requests did not finish."""
+    cases: dict[str, list[str]] = {}
+    lacked = [
+        (quantity, case)
+        for quantity in (*COMPLETION, *REQUESTS)
+        for case in frames.cases
+        if quantity in found and not found[quantity].get(case)
+    ]
+    for quantity, case in lacked:
+        if why := why_unfinished(frames, quantity.measure, (case,)):
+            cases.setdefault(why, []).append(case)
+    if not cases:
         return ""
-    counts = wording.some([f"{case}: {count}" for case, count in told.items()])
+    told = [f"{why} ({wording.some(list(dict.fromkeys(own)))})" for why, own in cases.items()]
     return (
-        f"flows did not finish ({counts}); completion times are given where at most "
-        f"{wording.percent(MAX_UNFINISHED, 1)} do not: a longer run.drain lets them finish"
+        f"{wording.some(told)}: their times are given where at most {wording.percent(MAX_UNFINISHED, 1)} do not; "
+        "a longer run.drain lets them finish"
     )
 
 

@@ -1,7 +1,7 @@
 // A chart's data as tables: what its specification holds, so that the page holds it once.
 
-const MOST_ROWS = 200; // of a chart's tables together
-const LEAST_ROWS = 24; // of each, where a chart has many
+const MAX_ROWS = 200; // of a chart's tables together
+const MIN_ROWS = 24; // of each, where a chart has many
 // Numbers in words, which the other columns have as numbers, and the order of panels.
 const LEFT_OUT = new Set(["label", "shown", "range", "place"]);
 
@@ -106,7 +106,7 @@ function quoted(value) {
 // The same as elements, of many rows every second, third and so on.
 function tableElements(specification) {
   const tables = tablesOf(specification);
-  const limit = Math.max(LEAST_ROWS, Math.floor(MOST_ROWS / Math.max(1, tables.length)));
+  const limit = Math.max(MIN_ROWS, Math.floor(MAX_ROWS / Math.max(1, tables.length)));
   const made = document.createDocumentFragment();
   for (const { title, columns, rows } of tables) {
     const step = Math.ceil(rows.length / limit);

@@ -107,7 +107,7 @@ def rows_of(frames: Frames, chosen: tuple[Quantity, ...], found: Mapping[Quantit
     made = [column_of(frames.cases, quantity, found[quantity], against) for quantity in chosen]
     rows: list[Row] = []
     for case in frames.cases:
-        flows, unfinished = counts(frames.of([case]))
+        flows, unfinished = _counts(frames.of([case]))
         parts = _parts(frames, case, chosen)
         # Over flows of several kinds, of which some may come and go, neither a mean nor a fairness says anything.
         mixed = bool(parts) and frames.of([case]).long["workload"].n_unique() > 1
@@ -120,7 +120,7 @@ def rows_of(frames: Frames, chosen: tuple[Quantity, ...], found: Mapping[Quantit
     return rows
 
 
-def counts(frames: Frames) -> tuple[int, int]:
+def _counts(frames: Frames) -> tuple[int, int]:
     """Flows after the warm-up, answers to requests among them, and how many of those with a size are unfinished."""
     flows, unfinished = len(frames.flows), int(frames.flows.select(_UNFINISHED).item())
     if not frames.answers.is_empty():

@@ -1,28 +1,28 @@
 // Lays a chart out for a column that is narrower than the chart: panels wrap, titles and legends break.
 
 const FULL = 1000; // pixels that a chart is made for
-const LEAST_SCALE = 0.85; // a chart that need not be scaled further than this keeps its layout
-const MOST_HEIGHT = 1150; // pixels of a chart that is drawn in one piece: a page of A4 holds 1300 of its scale
-const LEAST_PANEL = 290; // pixels of a panel with its labels
+const MIN_SCALE = 0.85; // a chart that need not be scaled further than this keeps its layout
+const MAX_HEIGHT = 1150; // pixels of a chart that is drawn in one piece: a page of A4 holds 1300 of its scale
+const MIN_PANEL = 290; // pixels of a panel with its labels
 const LETTER = 7.3; // pixels of a letter of a title or a name at most, on average
 const LINE = 12; // pixels of a line of a name beside bars
 const SIDE = 76; // pixels left of a panel for an axis with numbers and its title
 
 function fitted(specification, width) {
-  return width >= LEAST_SCALE * FULL ? specification : fit(specification, width);
+  return width >= MIN_SCALE * FULL ? specification : fit(specification, width);
 }
 
 // A chart that is higher than a page of paper in several, which page breaks may part; the rows of each stay whole.
 function parted(specification) {
   const { vconcat, title, ...rest } = specification;
-  if (vconcat === undefined || heightOf(specification) <= MOST_HEIGHT) {
+  if (vconcat === undefined || heightOf(specification) <= MAX_HEIGHT) {
     return [specification];
   }
   const parts = [[]];
   let filled = 0;
   for (const child of vconcat) {
     const height = heightOf(child);
-    if (filled > 0 && filled + height > MOST_HEIGHT) {
+    if (filled > 0 && filled + height > MAX_HEIGHT) {
       parts.push([]);
       filled = 0;
     }
@@ -75,7 +75,7 @@ function fit(node, width) {
   }
   if (node.hconcat) {
     const { hconcat, ...rest } = node;
-    const columns = Math.max(1, Math.min(hconcat.length, Math.floor(width / LEAST_PANEL)));
+    const columns = Math.max(1, Math.min(hconcat.length, Math.floor(width / MIN_PANEL)));
     const each = Math.floor((width - 24 * (columns - 1)) / columns);
     const concat = hconcat.map((child) => fit(withAxis(child, hconcat[0]), each));
     return { ...rest, ...titled(node, width), concat, columns, spacing: 24 };

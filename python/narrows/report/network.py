@@ -48,9 +48,9 @@ class Network:
     """By role: a cell for each column."""
 
 
-def networks(results: Results) -> dict[str, Described] | None:
-    """The network of every plan by its case; `None` where one is of a version that cannot be read."""
-    known: dict[str, Described] = {}
+def networks(results: Results) -> dict[str, Described]:
+    """Networks of plans by their case, without those of a version that cannot be read."""
+    known: dict[str, Described | None] = {}
     own = {}
     for case, member in {member.plan_case: member for member in results.entry.members}.items():
         body = results.plan_of(member.case) or {}
@@ -60,21 +60,24 @@ def networks(results: Results) -> dict[str, Described] | None:
             try:
                 known[built] = native.network(labelled(body))
             except BadInput:
-                return None
-        own[case] = known[built]
+                known[built] = None
+        if (network := known[built]) is not None:
+            own[case] = network
     return own
 
 
-def table(results: Results, own: Mapping[str, Described]) -> Network:
-    """What the networks of the plans are like."""
+def table(results: Results, own: Mapping[str, Described]) -> Network | None:
+    """What the networks of the plans are like; `None` where one of them is not known."""
     members = {member.plan_case: member for member in results.entry.members}
+    if own.keys() < members.keys():
+        return None
 
     def told(of: Callable[[Described], str]) -> Told:
         return _told({case: of(network) for case, network in own.items()}, members)
 
     # ECMP, as most networks have it, is not told.
     is_routed = any(network["routing"] for network in own.values())
-    rows = dict.fromkeys((role, nth) for network in own.values() for role, nth in _rows(network))
+    rows = _aligned(own)
     columns = [key for key in _COLUMNS if any(links[key] for network in own.values() for links in network["links"])]
     return Network(
         facts=(
@@ -86,13 +89,10 @@ def table(results: Results, own: Mapping[str, Described]) -> Network:
         columns=tuple(_COLUMNS[key] for key in columns),
         links=tuple(
             (
-                outline.LINKS[row[0]],
-                tuple(
-                    told(lambda network, row=row, key=key: _cell(_rows(network).get(row), key))  # type: ignore[misc]
-                    for key in columns
-                ),
+                outline.LINKS[role],
+                tuple(_told({case: _cell(row.get(case), key) for case in own}, members) for key in columns),
             )
-            for row in sorted(rows, key=lambda row: (list(outline.LINKS).index(row[0]), row[1]))
+            for role, row in rows
         ),
     )
 
@@ -101,16 +101,29 @@ def _hosts(traffic: Mapping[str, Any]) -> tuple[Any, Any]:
     return traffic.get("transport"), traffic.get("profile")
 
 
-def _rows(network: Described) -> dict[tuple[str, int], Links]:
-    """Its kinds of links, by role and by which of the role's it is."""
-    found: dict[tuple[str, int], Links] = {}
-    for links in network["links"]:
-        found[links["role"], sum(role == links["role"] for role, _ in found)] = links
-    return found
+def _aligned(networks: Mapping[str, Described]) -> list[tuple[str, dict[str, Links]]]:
+    """Rows of links: role, and by case those links.
+
+    What stands in a row has the same place among the links of its role; where networks have unlike numbers of kinds
+    there, the same rate and delay.
+    """
+    rows: list[tuple[str, dict[str, Links]]] = []
+    for role in outline.LINKS:
+        kinds = {case: [it for it in network["links"] if it["role"] == role] for case, network in networks.items()}
+        by_place = len({len(own) for own in kinds.values()}) == 1
+        found: dict[tuple[str, ...], dict[str, Links]] = {}
+        for case, own in kinds.items():
+            for place, links in enumerate(own):
+                key: tuple[str, ...] = (str(place),) if by_place else (links["rate"], links["delay"])
+                while case in found.setdefault(key, {}):
+                    key += ("",)
+                found[key][case] = links
+        rows += [(role, row) for row in found.values()]
+    return rows
 
 
 def _cell(links: Links | None, key: _Column) -> str:
-    return str((links and links[key]) or _NONE)
+    return ABSENT if links is None else str(links[key] or _NONE)
 
 
 def _told(values: Mapping[str, str], members: Mapping[str, Member]) -> Told:

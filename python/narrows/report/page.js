@@ -96,7 +96,7 @@ async function drawAll() {
 
 // A column that has become narrower or wider has other panels beside each other.
 async function redraw() {
-  const full = LEAST_SCALE * FULL;
+  const full = MIN_SCALE * FULL;
   for (const figure of figures) {
     const [before, now] = [Number(figure.dataset.width), columnOf(figure)];
     if (Math.min(before, now) < full && Math.abs(Math.min(before, full) - Math.min(now, full)) > 20) {

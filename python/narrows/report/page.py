@@ -144,10 +144,10 @@ def render(
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
     networks = network.networks(results)
-    paused = pauses.table(results, list(chosen.names), networks or {})
+    paused = pauses.table(results, list(chosen.names), networks)
     ran = programs.table(frames)
     changed = changes.table(results)
-    built = None if networks is None else network.table(results, networks)
+    built = network.table(results, networks)
     sent = datagrams.table(results)
     slow = None if partial else slowest.of(results, list(chosen.names))
     backends = [part.backend for part in results.entry.parts]

@@ -71,9 +71,9 @@ class Pauses:
 
 
 def table(results: Results, charted: Sequence[str], networks: Mapping[str, Network]) -> Pauses | None:
-    """Ports that can be paused; `None` where there is none, or no network is known.
+    """Ports that can be paused; `None` where there is none.
 
-    The table by port is of the `charted` cases. `networks` are by plan.
+    The table by port is of the `charted` cases. `networks` are by plan; cases whose network is not known are left out.
     """
     every = results.frames.ports
     if "longest_pause_ns" not in every.columns:  # of a version without flow control

@@ -230,8 +230,8 @@ fn cube_root(x: u128) -> u64 {
     }
 }
 
-/// Hybrid slow start [HyStart; Linux `tcp_cubic.c`]: leaves slow start when a train of acknowledgements lasts half a round
-/// trip, or when the RTT grows.
+/// Hybrid slow start [HyStart; Linux `tcp_cubic.c`]: leaves slow start when a train of acknowledgements lasts half an
+/// RTT, or when the RTT grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct HyStart {
     round_end: Seq,
@@ -281,7 +281,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// An ECE cuts as a loss does [RFC 9438 §4.6].
+    /// ECE cuts as a loss does [RFC 9438 §4.6].
     fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {
         let reduced = self.reduced();
         self.window.cut(reduced);

@@ -1,7 +1,7 @@
 //! DCTCP: cut in proportion to the fraction of marked packets [DCTCP, RFC 8257].
 //!
 //! α in 0..=1024 and its update are those of Linux `tcp_dctcp.c`. The transport opens one reduction per window of data
-//! at an ECE, and no window grows while it lasts ([`super::Ack::may_grow`]): that, and not this file, decides
+//! at ECE, and no window grows while it lasts ([`super::Ack::may_grow`]): that, and not this file, decides
 //! whether a sender grows in the round of its cut.
 
 use super::parts::reno::{Window, leave_to_window};

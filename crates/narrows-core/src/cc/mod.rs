@@ -65,7 +65,7 @@ pub enum Phase {
     /// Nothing is wrong.
     #[default]
     Open,
-    /// A reduction after an ECE is under way, no loss.
+    /// A reduction after an acknowledgement with ECE is under way, no loss.
     EcnReduction,
     /// Fast recovery: a loss was found and the data outstanding at that moment is not yet all acknowledged.
     Recovery,
@@ -78,7 +78,7 @@ pub enum Phase {
 pub enum Cause {
     /// Loss detected by acknowledgements or by RACK's timer [RFC 6675 §5, RFC 8985 §6.2].
     Loss,
-    /// An ECE, once per window of data [RFC 3168 §6.1.2].
+    /// An acknowledgement with ECE, once per window of data [RFC 3168 §6.1.2].
     Ecn,
 }
 
@@ -233,7 +233,7 @@ pub trait CongestionControl {
     /// Who moves the window during loss recovery: the same at every call.
     fn recovery(&self) -> Owner;
 
-    /// An acknowledgement that delivered something, or carried an ECE.
+    /// An acknowledgement that delivered something, or carried ECE.
     fn on_ack(&mut self, ack: &Ack, path: &Path);
 
     /// A transmission was found lost, by an acknowledgement, RACK's timer or a timeout. Told only to those whose [`Spec`] needs

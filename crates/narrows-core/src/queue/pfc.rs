@@ -7,7 +7,7 @@
 //! Deciding only: the driver sends the frames, each about all priorities as they are when its sending begins, refreshes a
 //! pause at [`REFRESH`] of its length, and keeps the packets.
 //! What [`Ingress::admits`] for an upper bound of what is held, it admits for the truth, and what stays below
-//! [`Ingress::has_headroom`] brings no frame about.
+//! [`Ingress::stays_below_xoff`] brings no frame about.
 
 use super::Limit;
 use crate::packet::{MIN_WIRE_BYTES, wire_bytes};
@@ -96,9 +96,9 @@ impl Ingress {
         }
     }
 
-    /// Whether a packet of this size is below the threshold of a pause and may come in.
+    /// Whether what is held with a packet of this size stays within `xoff` and the limit: it may come in, and brings no frame about.
     #[inline]
-    pub fn has_headroom(&self, priority: u8, size: Bytes) -> bool {
+    pub fn stays_below_xoff(&self, priority: u8, size: Bytes) -> bool {
         let below = self.thresholds.is_none_or(|at| self.held[usize::from(priority)] + size <= at.xoff);
         below & self.admits(size)
     }
@@ -182,7 +182,7 @@ mod tests {
     fn it_pauses_beyond_the_one_threshold_and_resumes_at_the_other() {
         let thresholds = Thresholds { xoff: bytes(3 * KB), xon: bytes(KB), may_lose: false };
         let mut ingress = Ingress::new(Limit::Bytes(bytes(5 * KB)), Some(thresholds));
-        assert!(ingress.has_headroom(3, bytes(3 * KB)) && !ingress.has_headroom(3, bytes(3 * KB + 1)));
+        assert!(ingress.stays_below_xoff(3, bytes(3 * KB)) && !ingress.stays_below_xoff(3, bytes(3 * KB + 1)));
         assert_eq!([0; 4].map(|_| ingress.take(3, bytes(KB))), [Ask::Nothing, Ask::Nothing, Ask::Nothing, Ask::Pause]);
         assert!(ingress.pauses(3) && !ingress.pauses(2));
         assert_eq!(ingress.take(2, bytes(KB)), Ask::Nothing, "each priority has its own thresholds");

@@ -17,6 +17,14 @@ use crate::units::Time;
 pub mod flowlet;
 pub mod spray;
 
+/// What switches do without a policy: no machine, and no parameters.
+pub const ECMP: Spec = Spec {
+    name: "ecmp",
+    about: "Each flow keeps the path that its hash selects from the equally short ones; the default.",
+    source: "[RFC 2992]",
+    parameters: &[],
+};
+
 /// What a policy knows of its switch beyond its own parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {

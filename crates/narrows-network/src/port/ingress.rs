@@ -84,7 +84,7 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     pub(super) fn ingress_admits(&mut self, now: Time, origin: Origin, size: Bytes) -> bool {
         let Some(memory) = self.memory(origin) else { return true };
-        if memory.has_headroom(origin.priority, size) && !memory.pauses(origin.priority) {
+        if memory.stays_below_xoff(origin.priority, size) && !memory.pauses(origin.priority) {
             return true;
         }
         self.settled_ingress_admits(now, origin, size)

@@ -23,9 +23,10 @@
 //! wire. What waits lies in a ring for each queue, with the time at which it came.
 //!
 //! Each class' queue has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
-//! pool grants the port. Flow queues have the port's together: beyond it the longest one loses its first packet. The packet in service counts in its queue until its last bit has left. A scheduler that reckons with a
-//! rate is told the line's. What is urgent waits in a queue of its own, goes before all others, is never paused or dropped, and
-//! is not counted, as in [`urgent`](super::urgent).
+//! pool grants the port. Flow queues have the port's together: beyond it the longest one loses its first packet. The packet in
+//! service counts in its queue until its last bit has left. An AQM that reckons with a rate is told the line's. What is urgent
+//! waits in a queue of its own, goes before all others, is never paused or dropped, and is not counted, as in
+//! [`urgent`](super::urgent).
 //!
 //! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the
 //! scheduler while its ring holds a packet and its class is not paused; `held` is the sum over all queues.
@@ -66,8 +67,8 @@ pub(super) struct Served {
     pub(super) urgent_on_wire: u32,
     /// The link about which a frame goes out next, before all else: see [`Ports::request_frame`].
     pub(super) frame_about: Option<u32>,
-    /// The urgent queue whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
-    /// the port's own.
+    /// The urgent queue whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before.
+    /// [`NONE`]: the port's own.
     pub(super) urgent_wire: u32,
     /// Whether one of it is in service, on its way to that wire.
     pub(super) sends_beside: bool,
@@ -165,7 +166,7 @@ impl Served {
         let count = scheduler.queues();
         let judges_itself = matches!(aqms, Aqms::Own(_));
         let judges_departures = judges_itself || aqm.is_some_and(|aqm| aqm.judges_departures());
-        // The port owns the scheduler and lends it to the queue.
+        // Where departures are computed, the port owns the AQM, and lends it to the queue while that is served packet by packet.
         // A recall must know when a packet began to leave: from its departure, at a line of one rate.
         let keeps_rate = link.events.is_empty();
         let can_be_computed = link.scheduler.is_none() && !link.pooled && !judges_departures && keeps_rate;

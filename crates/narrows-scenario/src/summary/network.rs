@@ -362,14 +362,14 @@ mod tests {
     /// are not to be dropped.
     #[test]
     fn those_may_be_paused_who_fill_a_memory_that_pauses() {
-        let with = |fabric: &str| {
+        let with = |fabric: &str, links: &str| {
             let text = format!(
                 r#"
                 cc = "cubic"
                 [topology.graph]
                 switches = [{{ name = "s" }}, {{ name = "t" }}]
                 hosts = [{{ name = "a", switch = "s" }}, {{ name = "b", switch = "t" }}]
-                links = [{{ ends = ["s", "t"] }}]
+                {links}
                 fabric = {{ {fabric} }}
                 [[traffic]]
                 from = "a"
@@ -390,14 +390,20 @@ mod tests {
             };
             (named(&network.pausable), named(&network.guarded))
         };
-        assert_eq!(with(r#"limit = "200KB""#), (String::new(), String::new()));
+        let alike = r#"links = [{ ends = ["s", "t"] }]"#;
+        assert_eq!(with(r#"limit = "200KB""#, alike), (String::new(), String::new()));
         let thresholds = r#"flow-control = { pfc = { xoff = "97KB", xon = "80KB" } }"#;
-        let by_output = with(&format!(r#"limit = "200KB", {thresholds}"#));
-        let by_input = with(&format!(r#"limit = "200KB", buffering = "input", {thresholds}"#));
+        let by_output = with(&format!(r#"limit = "200KB", {thresholds}"#), alike);
+        let by_input = with(&format!(r#"limit = "200KB", buffering = "input", {thresholds}"#), alike);
         let into_switches = "a->s b->t s->t t->s".to_owned();
         let out_of_switches = "s->a s->t t->b t->s".to_owned();
         assert_eq!(by_output, (into_switches, out_of_switches));
         assert_eq!(by_input, by_output);
+        // A port with a limit of its own that pauses nobody may drop, though its switch pauses who fills its memory.
+        let own = "{ limit = \"50KB\", buffering = \"output\", flow-control = \"none\" }";
+        let from_t = format!("links = [{{ ends = [\"s\", \"t\"], backward = {own} }}]");
+        let (_, guarded) = with(&format!(r#"limit = "200KB", buffering = "input", {thresholds}"#), &from_t);
+        assert_eq!(guarded, "s->a s->t t->b");
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct PathKind {
     pub example: [String; 2],
     /// Links of the way there.
     pub links: u32,
+    /// Equally short ways there of these two hosts that are like this one.
+    pub ways: u64,
     /// Delays of links and stacks there and back, picoseconds, nothing for serialisation and queues: with the quickest and the
     /// slowest way back.
     pub base_rtt_ps: [u64; 2],
@@ -80,6 +82,8 @@ struct Way {
     delay_ps: u64,
     rate_bps: u64,
     links: u32,
+    /// So many are alike.
+    count: u64,
     /// Share of packets that no link loses.
     kept: f64,
     /// Role and rate of each: mostly those of the way that it goes on.
@@ -94,7 +98,7 @@ struct Links<'a> {
 
 impl Way {
     fn none() -> Way {
-        Way { delay_ps: 0, rate_bps: u64::MAX, links: 0, kept: 1.0, ports: Rc::default() }
+        Way { delay_ps: 0, rate_bps: u64::MAX, links: 0, count: 1, kept: 1.0, ports: Rc::default() }
     }
 
     /// The way with this link before or behind it.
@@ -109,6 +113,7 @@ impl Way {
             delay_ps: self.delay_ps + link.delay.as_ps(),
             rate_bps: self.rate_bps.min(link.rate.as_bps()),
             links: self.links + 1,
+            count: self.count,
             kept: self.kept * (1.0 - links.lost[number as usize]),
             ports,
         }
@@ -193,6 +198,7 @@ fn kinds(graph: &Graph) -> Vec<PathKind> {
                         hosts: DISTANCES[apart],
                         example: example.clone(),
                         links: there.links,
+                        ways: there.count,
                         base_rtt_ps,
                         rate_bps,
                         loss: 1.0 - there.kept,
@@ -212,7 +218,8 @@ fn ways_to(links: &Links<'_>, routes: &Routes<'_>, target: u32) -> BTreeMap<u32,
         let mut different: BTreeMap<(u64, u64, u64), Way> = BTreeMap::new();
         for (link, to) in nearer {
             for way in ways[&to].iter().map(|way| way.with(links, link)) {
-                let known = different.entry(way.key()).or_insert_with(|| way.clone());
+                let known = different.entry(way.key()).or_insert_with(|| Way { count: 0, ..way.clone() });
+                known.count = known.count.saturating_add(way.count);
                 if !known.ports.is_superset(&way.ports) {
                     Rc::make_mut(&mut known.ports).extend(way.ports.iter().copied());
                 }
@@ -338,4 +345,53 @@ fn held(graph: &Graph, link: &Link) -> (Option<u64>, &'static str) {
     ];
     let least = bounds.into_iter().filter_map(|(bytes, kind)| bytes.map(|bytes| (bytes, kind))).min_by_key(|it| it.0);
     least.map_or((None, "port"), |(bytes, kind)| (Some(bytes), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many ways are equally short, by how far hosts are apart, and of how many links each.
+    fn ways(topology: &str) -> Vec<(&'static str, u32, u64)> {
+        let text = format!(
+            r#"
+            cc = "cubic"
+            {topology}
+            [[traffic]]
+            from = "*"
+            to = "*"
+            long = {{ flows = 1 }}
+            [[arm]]
+            name = "a"
+            [run]
+            end = "1s"
+            "#
+        );
+        let plan = crate::tests::plans(&text)[0].clone();
+        Paths::of(&plan.network).kinds.into_iter().map(|kind| (kind.hosts, kind.links, kind.ways)).collect()
+    }
+
+    #[test]
+    fn equally_short_ways_are_counted() {
+        let clos = ways("[topology.leaf-spine]\nleaves = 3\nspines = 5\nhosts-per-leaf = 2");
+        assert_eq!(clos, [("in a rack", 2, 1), ("in different racks", 4, 5)]);
+        // k/2 in a pod, and (k/2)² between pods [Al-Fares 2008 §3.1].
+        let fat = ways("[topology.fat-tree]\nk = 6");
+        assert_eq!(fat.iter().map(|(_, links, ways)| (*links, *ways)).collect::<Vec<_>>(), [(2, 1), (4, 3), (6, 9)]);
+    }
+
+    #[test]
+    fn ways_that_differ_are_counted_apart() {
+        let links = |delays: [u32; 3]| {
+            let links = delays.map(|us| format!("{{ ends = [\"s\", \"t\"], both.delay = \"{us}us\" }}")).join(", ");
+            format!(
+                "[topology.graph]\nswitches = [{{ name = \"s\" }}, {{ name = \"t\" }}]\n\
+                 hosts = [{{ name = \"a\", switch = \"s\" }}, {{ name = \"b\", switch = \"t\" }}]\nlinks = [{links}]"
+            )
+        };
+        let counts = |delays| ways(&links(delays)).iter().map(|(_, _, ways)| *ways).collect::<Vec<_>>();
+        assert_eq!(counts([3, 3, 3]), [3]);
+        assert_eq!(counts([3, 9, 3]), [2, 1]);
+        assert_eq!(counts([3, 9, 27]), [1, 1, 1]);
+    }
 }

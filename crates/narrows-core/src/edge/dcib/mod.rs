@@ -45,7 +45,7 @@ mod transmit;
 pub use choose::{Chooser, Share};
 pub use edge::Edge;
 pub use receive::ReceiveCounters;
-pub use spec::SPEC;
+pub use spec::{CHOICES, SPEC};
 pub use transmit::TransmitCounters;
 
 use crate::packet::Ecn;

@@ -6,6 +6,19 @@ use super::{Chooser, Config, Hiding, Marks, Share};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::units::{Rate, Span};
 
+/// What the choices of the parameters mean, by name.
+pub const CHOICES: &[(&str, &str)] = &[
+    ("sampled", "one packet of every 1/share"),
+    ("bernoulli", "each packet with the probability `share`"),
+    ("band", "packets beyond (1 − share) of the rate"),
+    ("resequence", "the receiving edge holds back what follows a hole"),
+    ("resequence-repairable", "the same, but not once no loss-eligible packet is missing"),
+    ("snoop", "the sending edge holds back duplicate acknowledgements"),
+    ("nothing", "hosts notice"),
+    ("clear", "the mark is taken off, and nobody learns of the congestion"),
+    ("drop", "the packet is dropped, and its host learns by the loss [RFC 6040]"),
+];
+
 /// Names of [`Chooser`], [`Hiding`] and [`Marks`], in the order of their variants.
 const CHOOSERS: &[&str] = &["sampled", "bernoulli", "band"];
 const HIDINGS: &[&str] = &["resequence", "resequence-repairable", "snoop", "nothing"];
@@ -112,6 +125,12 @@ mod tests {
             let config = Config::of(&Settings::new(SPEC.parameters, &values), Rate::from_bps(1), Span::ZERO);
             prop_assert_eq!(config.values(), values);
         }
+    }
+
+    #[test]
+    fn every_choice_is_explained() {
+        let named = [CHOOSERS, HIDINGS, MARKS].concat();
+        assert_eq!(CHOICES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), named);
     }
 
     #[test]

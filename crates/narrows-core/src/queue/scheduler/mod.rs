@@ -198,41 +198,41 @@ macro_rules! registry {
 
         impl Discipline for Scheduler {
             fn queues(&self) -> usize {
-                match self { Scheduler::Fifo(scheduler) => scheduler.queues(), $(Scheduler::$variant(scheduler) => scheduler.queues(),)* }
+                match self { Scheduler::Fifo(it) => it.queues(), $(Scheduler::$variant(it) => it.queues(),)* }
             }
             #[inline]
             fn queue_of(&mut self, packet: &Arriving) -> usize {
-                match self { Scheduler::Fifo(scheduler) => scheduler.queue_of(packet), $(Scheduler::$variant(scheduler) => scheduler.queue_of(packet),)* }
+                match self { Scheduler::Fifo(it) => it.queue_of(packet), $(Scheduler::$variant(it) => it.queue_of(packet),)* }
             }
             #[inline]
             fn wake(&mut self, queue: usize) {
-                match self { Scheduler::Fifo(scheduler) => scheduler.wake(queue), $(Scheduler::$variant(scheduler) => scheduler.wake(queue),)* }
+                match self { Scheduler::Fifo(it) => it.wake(queue), $(Scheduler::$variant(it) => it.wake(queue),)* }
             }
             #[inline]
             fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
-                match self { Scheduler::Fifo(scheduler) => scheduler.choose(first), $(Scheduler::$variant(scheduler) => scheduler.choose(first),)* }
+                match self { Scheduler::Fifo(it) => it.choose(first), $(Scheduler::$variant(it) => it.choose(first),)* }
             }
             #[inline]
             fn rest(&mut self) {
-                match self { Scheduler::Fifo(scheduler) => scheduler.rest(), $(Scheduler::$variant(scheduler) => scheduler.rest(),)* }
+                match self { Scheduler::Fifo(it) => it.rest(), $(Scheduler::$variant(it) => it.rest(),)* }
             }
             fn refund(&mut self, size: Bytes) {
-                match self { Scheduler::Fifo(scheduler) => scheduler.refund(size), $(Scheduler::$variant(scheduler) => scheduler.refund(size),)* }
+                match self { Scheduler::Fifo(it) => it.refund(size), $(Scheduler::$variant(it) => it.refund(size),)* }
             }
             fn leave(&mut self, queue: usize) {
-                match self { Scheduler::Fifo(scheduler) => scheduler.leave(queue), $(Scheduler::$variant(scheduler) => scheduler.leave(queue),)* }
+                match self { Scheduler::Fifo(it) => it.leave(queue), $(Scheduler::$variant(it) => it.leave(queue),)* }
             }
             #[inline]
             fn advance(&mut self, now: Time, waits_since: impl Fn(usize) -> Option<Time>) {
                 match self {
-                    Scheduler::Fifo(scheduler) => scheduler.advance(now, waits_since),
-                    $(Scheduler::$variant(scheduler) => scheduler.advance(now, waits_since),)*
+                    Scheduler::Fifo(it) => it.advance(now, waits_since),
+                    $(Scheduler::$variant(it) => it.advance(now, waits_since),)*
                 }
             }
             fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
                 match self {
-                    Scheduler::Fifo(scheduler) => scheduler.leaves(queue, departure),
-                    $(Scheduler::$variant(scheduler) => scheduler.leaves(queue, departure),)*
+                    Scheduler::Fifo(it) => it.leaves(queue, departure),
+                    $(Scheduler::$variant(it) => it.leaves(queue, departure),)*
                 }
             }
         }
