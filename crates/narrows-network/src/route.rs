@@ -283,6 +283,11 @@ impl Routes {
         &self.members[first as usize..(first + number) as usize]
     }
 
+    /// The links of which a packet to a host takes one at the switch with this index.
+    pub(crate) fn all_ways(&self, switch: u32, destination: u32) -> Vec<u32> {
+        self.ways(&self.entry(switch, destination)).to_vec()
+    }
+
     /// All links that a packet to a host may take which is at the switch with this index, on any of the equally short ways.
     /// `far_switch` tells the switch at the end of a link, if that is one.
     pub(crate) fn all_links(

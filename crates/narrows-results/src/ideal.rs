@@ -31,10 +31,11 @@ struct Hops {
     delay: Span,
 }
 
-/// Ideal completion times over one network, remembered by pair.
+/// Ideal completion times over one network: over that of the equally short paths on which they are least. Paths are remembered by
+/// pair.
 #[derive(Clone, Debug, Default)]
 pub struct Ideal {
-    hops: BTreeMap<(u32, u32), Hops>,
+    paths: BTreeMap<(u32, u32), Vec<Hops>>,
 }
 
 impl Ideal {
@@ -53,11 +54,29 @@ impl Ideal {
         there + leg(source, destination, size.unwrap_or(Bytes::new(1)))
     }
 
-    /// A handshake's RTT: a SYN there, its answer back.
-    pub fn handshake<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (opener, peer): (u32, u32)) -> Span {
+    /// A handshake's RTT: a SYN there, its answer back, over the paths of a flow with these hashes, one for each way.
+    pub fn handshake<P: Payload>(
+        &mut self,
+        graph: &Graph,
+        network: &Network<P>,
+        (opener, peer): (u32, u32),
+        hashes: (u32, u32),
+    ) -> Span {
+        let cut = Cut { full: Transport::Tcp.payload(graph.mtu).into(), headers: Transport::Tcp.headers(), rate: None };
         let options = Bytes::new(SYN_BYTES - HEADER_BYTES);
-        let mut leg = |ends| self.leg(graph, network, &Transport::Tcp, ends, options);
-        leg((opener, peer)) + leg((peer, opener))
+        let mut leg = |from, to, hash| match self.paths(graph, network, (from, to)) {
+            [only] => only.transfer(options, &cut),
+            _ => Hops::of(graph, &network.path(from, to, hash)).transfer(options, &cut),
+        };
+        leg(opener, peer, hashes.0) + leg(peer, opener, hashes.1)
+    }
+
+    /// The equally short paths of a pair, one of each kind.
+    fn paths<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (from, to): (u32, u32)) -> &[Hops] {
+        self.paths.entry((from, to)).or_insert_with(|| {
+            let of = |link: u32| (graph.links[link as usize].rate, graph.links[link as usize].delay);
+            network.kinds_of_paths(from, to, of).iter().map(|links| Hops::of(graph, links)).collect()
+        })
     }
 
     fn leg<P: Payload>(
@@ -68,24 +87,25 @@ impl Ideal {
         (from, to): (u32, u32),
         size: Bytes,
     ) -> Span {
-        let hops = self.hops.entry((from, to)).or_insert_with(|| {
-            // All shortest paths are alike; one is looked at.
-            let links: Vec<_> = network.path(from, to, 0).iter().map(|&link| &graph.links[link as usize]).collect();
-            Hops {
-                rates: links.iter().map(|link| link.rate).collect(),
-                delay: links.iter().map(|link| link.delay).sum(),
-            }
-        });
-        let rate = match transport {
-            Transport::Tcp => None,
-            Transport::Datagram(config) => hops.rates.first().map(|&line| config.rate(line)),
+        let paths = self.paths(graph, network, (from, to));
+        let over = |hops: &Hops| {
+            let rate = match transport {
+                Transport::Tcp => None,
+                Transport::Datagram(config) => hops.rates.first().map(|&line| config.rate(line)),
+            };
+            let cut = Cut { full: transport.payload(graph.mtu).into(), headers: transport.headers(), rate };
+            hops.transfer(size, &cut)
         };
-        let cut = Cut { full: transport.payload(graph.mtu).into(), headers: transport.headers(), rate };
-        hops.transfer(size, &cut)
+        paths.iter().map(over).min().expect("a plan's hosts have paths")
     }
 }
 
 impl Hops {
+    fn of(graph: &Graph, links: &[u32]) -> Hops {
+        let links = || links.iter().map(|&link| &graph.links[link as usize]);
+        Hops { rates: links().map(|link| link.rate).collect(), delay: links().map(|link| link.delay).sum() }
+    }
+
     /// A train of full segments and a last one, offered back to back, or at the sender's rate.
     fn transfer(&self, size: Bytes, cut: &Cut) -> Span {
         let full = cut.full;

@@ -83,7 +83,7 @@ row! {
     start_ns: u64, "ns", "Simulated time at which its first byte was offered, or its request sent.";
     fct_ns: Option<u64>, "ns",
         "Flow completion time: from `start_ns` to the last byte delivered in order; of datagrams, to the last packet if all arrived. Null if unfinished.";
-    ideal_fct_ns: u64, "ns", "The same transfer on an empty network: store-and-forward, framing, request leg included.";
+    ideal_fct_ns: u64, "ns", "The same transfer on an empty network: store-and-forward, framing, request leg included; over the quickest of equally short paths.";
     slowdown, NONE, "`fct_ns / ideal_fct_ns`, at least 1. Null if unfinished." = row.slowdown();
     rtt_mean_ns: Option<u64>, "ns", "Mean of the sender's RTT samples. Null without a sample.";
     retransmitted_bytes: u64, "bytes", "Application bytes that were retransmitted.";

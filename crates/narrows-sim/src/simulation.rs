@@ -42,7 +42,7 @@ use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::nic::{Limiter, Nic};
-use crate::packet::{Packet, SidePool};
+use crate::packet::{Packet, SidePool, flow_hash};
 use crate::trace::Recorder;
 
 pub(crate) use boundary::Mail;
@@ -497,7 +497,8 @@ impl<'a> Simulation<'a> {
             Transport::Datagram(config) => Endpoint::Datagram(Datagram::new(config, stack.line_rate)),
             Transport::Tcp if established => {
                 let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
-                let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends);
+                let hashes = (flow_hash(connection, ends.1), flow_hash(connection, ends.0));
+                let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends, hashes);
                 Endpoint::Tcp(tcp::Endpoint::established(controller(), round_trip, stack))
             }
             Transport::Tcp => Endpoint::Tcp(tcp::Endpoint::closed(controller(), stack)),

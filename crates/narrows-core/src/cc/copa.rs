@@ -26,7 +26,7 @@ pub const SPEC: Spec = Spec {
     parameters: parameters! {
         "delta": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (ONE.div_ceil(1_000), 4 * ONE),
             "δ: a flow keeps 1/δ packets queued; 0.5 [Copa §2.1].";
-        "switches": Kind::Switch, Value::Switch(true), (0, 1),
+        "switches": Kind::Switch, Value::Switch(true),
             "Whether it competes where the queue is never nearly empty [Copa §2.2].";
         "min-rtt-window": Kind::Span, Value::Span(Span::from_secs(10)),
             (Span::from_ms(1).as_ps(), Span::from_secs(1_000).as_ps()),

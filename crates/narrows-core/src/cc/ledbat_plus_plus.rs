@@ -28,7 +28,7 @@ pub const SPEC: Spec = Spec {
     parameters: parameters! {
         "target": Kind::Span, Value::Span(Span::from_ms(60)), (Span::from_us(1).as_ps(), Span::from_secs(10).as_ps()),
             "The queueing delay that it keeps; 60 ms [LEDBAT++ §4.5].";
-        "slowdowns": Kind::Switch, Value::Switch(true), (0, 1),
+        "slowdowns": Kind::Switch, Value::Switch(true),
             "Whether it slows down after the first slow start and from time to time [LEDBAT++ §4.4].";
     },
 };

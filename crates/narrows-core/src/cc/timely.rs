@@ -42,7 +42,7 @@ pub const SPEC: Spec = Spec {
             "The rate never falls below this, or the line rate if that is less.";
         "window": Kind::Span, Value::Span(Span::from_ms(4)), (Span::from_us(10).as_ps(), Span::from_secs(1).as_ps()),
             "The window is what the line sends in this time: more than a datacenter's RTT with full buffers.";
-        "patched": Kind::Switch, Value::Switch(false), (0, 1),
+        "patched": Kind::Switch, Value::Switch(false),
             "Whether the rate also follows the RTT's distance from `t-low` [Zhu 2016 §5].";
     },
 };

@@ -136,8 +136,7 @@ fn in_kernel(passed: &[Passed; 2]) -> Value {
 const UP: Metric =
     Metric("narrows_bridge_alive", "gauge", "Whether the bridge has a process; the kernel forwards without it.");
 const CONNECTED: Metric = Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers.");
-const ROUND_TRIP: Metric =
-    Metric("narrows_bridge_round_trip_seconds", "gauge", "RTT to the far edge, smoothed.");
+const ROUND_TRIP: Metric = Metric("narrows_bridge_round_trip_seconds", "gauge", "RTT to the far edge, smoothed.");
 const DELAY: Metric = Metric(
     "narrows_bridge_delay_seconds",
     "gauge",

@@ -1,11 +1,14 @@
 //! Which way packets go where there are several: by a routing policy, which each switch has its own of, or by the hash of a flow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::rng::Stream;
 use narrows_core::routing::Context;
 
 use super::*;
+
+/// Kinds of paths that are told apart.
+const MAX_KINDS: usize = 1_024;
 
 impl<P: Payload> Network<P> {
     /// The links that a packet of a flow takes from one host to another, in order; where a routing policy selects ways, those
@@ -18,6 +21,32 @@ impl<P: Payload> Network<P> {
             links.push(link);
         }
         links
+    }
+
+    /// One of each kind of the equally short paths from one host to another, as links in order: paths are of one kind if `of`
+    /// says the same of their links. Of very many kinds [`MAX_KINDS`].
+    pub fn kinds_of_paths<K: Ord + Clone>(&self, from: u32, to: u32, of: impl Fn(u32) -> K) -> Vec<Vec<u32>> {
+        let first = self.host_link(from);
+        let mut open = vec![(vec![of(first)], vec![first])];
+        loop {
+            // All are equally long: they arrive together.
+            let mut longer: BTreeMap<(u32, Vec<K>), Vec<u32>> = BTreeMap::new();
+            for (kinds, links) in &open {
+                let last = *links.last().expect("it begins with one");
+                let FarEnd::Switch(switch) = self.ports.far_end(last) else {
+                    return open.into_iter().map(|(_, links)| links).collect();
+                };
+                for link in self.routes.all_ways(switch, to) {
+                    let kinds = kinds.iter().cloned().chain([of(link)]).collect();
+                    let far = match self.ports.far_end(link) {
+                        FarEnd::Switch(switch) => switch,
+                        FarEnd::Host(_) => NONE,
+                    };
+                    longer.entry((far, kinds)).or_insert_with(|| links.iter().copied().chain([link]).collect());
+                }
+            }
+            open = longer.into_iter().map(|((_, kinds), links)| (kinds, links)).take(MAX_KINDS).collect();
+        }
     }
 
     /// The links that packets of a flow take from one host to another, or may take where a routing policy selects ways.

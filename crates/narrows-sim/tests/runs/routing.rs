@@ -141,3 +141,27 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
         assert_ne!(in_steps.flows, run(&plan, 6).flows, "{routing}");
     }
 }
+
+/// 1,000 bytes are 1,090 on the wire: 0.872 us at 10 Gbit/s, twice, and 87.2 us at 100 Mbit/s, or 21.8 us at 400 Mbit/s. Of two
+/// equally short paths that differ, the quicker one gives the ideal time, whichever a flow's hash selects.
+#[test]
+fn the_ideal_time_is_that_of_the_quickest_of_unlike_paths() {
+    let text = "cc = \"cubic\"\n[topology.graph]\nswitches = [{ name = \"s\" }, { name = \"t\" }]\n\
+         hosts = [{ name = \"a\", switch = \"s\" }, { name = \"b\", switch = \"t\" }]\n\
+         links = [{ ends = [\"s\", \"t\"], both = { rate = \"400Mbps\", delay = \"20ms\" } },\n\
+                  { ends = [\"s\", \"t\"], both = { rate = \"100Mbps\", delay = \"4ms\" } }]\n\
+         fabric = { rate = \"10Gbps\", delay = \"10us\" }\n\
+         [[traffic]]\nlong = { flows = 32, stagger = \"200ms\", size = \"1KB\" }\nfrom = \"a\"\nto = \"b\"\n\
+         connections = \"fresh-established\"\n\
+         [[arm]]\nname = \"A\"\n[run]\nend = \"7s\"\n";
+    let plan = narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()))
+        .plans
+        .remove(0);
+    let results = run(&plan, 1);
+    let (quick, slow) = (872 * 2 + 87_200 + 4_020_000, 872 * 2 + 21_800 + 20_020_000);
+    assert!(results.flows.iter().all(|flow| flow.ideal_fct_ns == quick));
+    let times: BTreeSet<u64> = results.flows.iter().filter_map(|flow| flow.fct_ns).collect();
+    assert_eq!(times, BTreeSet::from([quick, slow]));
+    assert_eq!(results.flows.len(), 32);
+}

@@ -39,13 +39,13 @@ pub const SPEC: Spec = Spec {
         "round-trip": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
             "the RTT between the two edges until it is measured; auto: twice the link's delay";
         "repairs": Kind::Count, Value::Count(3), (0, 14), "N_retx, how often a packet is retransmitted";
-        "store": Kind::Bytes, Value::Auto, (1_500, 1 << 42),
+        "store": Kind::Bytes, Value::Auto, (1_500, 4_000_000_000_000),
             "B_clone, bytes of copies; auto: four RTTs of share times rate";
         "hiding": Kind::Choice(HIDINGS), Value::Choice(1),
             "how hosts are kept from noticing a loss that may be repaired";
         "hold": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
             "H_B, how long a hole is hidden; auto: one and a half RTTs and 2 ms";
-        "held": Kind::Bytes, Value::Auto, (1_500, 1 << 42),
+        "held": Kind::Bytes, Value::Auto, (1_500, 4_000_000_000_000),
             "B_reseq, bytes of packets that wait behind holes; auto: one and a half RTTs of rate";
         "marks": Kind::Choice(MARKS), Value::Choice(0),
             "what becomes of a CE mark on a packet of a host without ECN: taken off, or the packet is dropped [RFC 6040]";
