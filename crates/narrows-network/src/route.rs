@@ -246,7 +246,7 @@ impl Routes {
     }
 
     /// Out of the switch with this index to a host: a link, a group, or [`NONE`].
-    fn entry(&self, switch: u32, destination: u32) -> u32 {
+    pub(crate) fn entry(&self, switch: u32, destination: u32) -> u32 {
         let attachment = self.attachments[destination as usize];
         if attachment.switch == switch {
             return attachment.down;
@@ -274,7 +274,7 @@ impl Routes {
 
     /// The links that a table entry stands for.
     #[inline(always)]
-    fn ways<'a>(&'a self, entry: &'a u32) -> &'a [u32] {
+    pub(crate) fn ways<'a>(&'a self, entry: &'a u32) -> &'a [u32] {
         if entry & GROUP == 0 {
             return std::slice::from_ref(entry);
         }
@@ -283,9 +283,10 @@ impl Routes {
         &self.members[first as usize..(first + number) as usize]
     }
 
-    /// The links of which a packet to a host takes one at the switch with this index.
-    pub(crate) fn all_ways(&self, switch: u32, destination: u32) -> Vec<u32> {
-        self.ways(&self.entry(switch, destination)).to_vec()
+    /// The switch that a host hangs on, as an index, and the link from there to it.
+    pub(crate) fn home_of(&self, host: u32) -> Option<(u32, u32)> {
+        let attachment = self.attachments[host as usize];
+        (attachment.switch != NONE).then_some((attachment.switch, attachment.down))
     }
 
     /// All links that a packet to a host may take which is at the switch with this index, on any of the equally short ways.

@@ -31,11 +31,13 @@ struct Hops {
     delay: Span,
 }
 
-/// Ideal completion times over one network: over that of the equally short paths on which they are least. Paths are remembered by
-/// pair.
+/// Ideal completion times over one network: over that of the equally short paths on which they are least.
 #[derive(Clone, Debug, Default)]
 pub struct Ideal {
+    /// By pair of hosts, one path of each kind.
     paths: BTreeMap<(u32, u32), Vec<Hops>>,
+    /// By their switches, the links between these: pairs of hosts are many.
+    between: BTreeMap<(u32, u32), Vec<Vec<u32>>>,
 }
 
 impl Ideal {
@@ -73,9 +75,18 @@ impl Ideal {
 
     /// The equally short paths of a pair, one of each kind.
     fn paths<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (from, to): (u32, u32)) -> &[Hops] {
-        self.paths.entry((from, to)).or_insert_with(|| {
+        let Ideal { paths, between } = self;
+        paths.entry((from, to)).or_insert_with(|| {
             let of = |link: u32| (graph.links[link as usize].rate, graph.links[link as usize].delay);
-            network.kinds_of_paths(from, to, of).iter().map(|links| Hops::of(graph, links)).collect()
+            let kinds = || network.kinds_of_paths(from, to, of);
+            let (Some((near, _)), Some((far, down))) = (network.home_of(from), network.home_of(to)) else {
+                return kinds().iter().map(|links| Hops::of(graph, links)).collect();
+            };
+            let between = between
+                .entry((near, far))
+                .or_insert_with(|| kinds().into_iter().map(|links| links[1..links.len() - 1].to_vec()).collect());
+            let whole = |links: &Vec<u32>| [&[network.host_link(from)], links.as_slice(), &[down]].concat();
+            between.iter().map(|links| Hops::of(graph, &whole(links))).collect()
         })
     }
 

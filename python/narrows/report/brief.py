@@ -109,15 +109,13 @@ def _says_something(quantity: Quantity, found: dict[Quantity, dict[str, BySeed]]
 def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
     """A sentence on the times that are not given, as too many flows or requests did not finish."""
     cases: dict[str, list[str]] = {}
-    lacked = [
-        (quantity, case)
-        for quantity in (*COMPLETION, *REQUESTS)
-        for case in frames.cases
-        if quantity in found and not found[quantity].get(case)
-    ]
-    for quantity, case in lacked:
-        if why := why_unfinished(frames, quantity.measure, (case,)):
-            cases.setdefault(why, []).append(case)
+    for case in frames.cases:
+        lacked = [it for it in (_ALL, *COMPLETION, *REQUESTS) if it in found and not found[it].get(case)]
+        # What all flows lack, those of one size need not be told of.
+        of_flows = [_ALL] if _ALL in lacked else [it for it in lacked if it in COMPLETION]
+        for quantity in (*of_flows, *(it for it in lacked if it in REQUESTS)):
+            if why := why_unfinished(frames, quantity.measure, (case,)):
+                cases.setdefault(why, []).append(case)
     if not cases:
         return ""
     told = [f"{why} ({wording.some(list(dict.fromkeys(own)))})" for why, own in cases.items()]

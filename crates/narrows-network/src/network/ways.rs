@@ -23,29 +23,41 @@ impl<P: Payload> Network<P> {
         links
     }
 
+    /// The switch that a host hangs on, as an index, and the link from there to it; `None` of one that hangs on a host.
+    pub fn home_of(&self, host: u32) -> Option<(u32, u32)> {
+        self.routes.home_of(host)
+    }
+
     /// One of each kind of the equally short paths from one host to another, as links in order: paths are of one kind if `of`
     /// says the same of their links. Of very many kinds [`MAX_KINDS`].
-    pub fn kinds_of_paths<K: Ord + Clone>(&self, from: u32, to: u32, of: impl Fn(u32) -> K) -> Vec<Vec<u32>> {
-        let first = self.host_link(from);
-        let mut open = vec![(vec![of(first)], vec![first])];
+    pub fn kinds_of_paths<K: Ord>(&self, from: u32, to: u32, of: impl Fn(u32) -> K) -> Vec<Vec<u32>> {
+        // Each beginning of a path: where it came from, and its last link. Of what kind it is follows from the kind of the
+        // beginning without that link.
+        let mut steps = vec![(NONE, self.host_link(from))];
+        let mut kinds: BTreeMap<(u32, K), u32> = BTreeMap::new();
+        let mut open = vec![(0, 0)];
         loop {
-            // All are equally long: they arrive together.
-            let mut longer: BTreeMap<(u32, Vec<K>), Vec<u32>> = BTreeMap::new();
-            for (kinds, links) in &open {
-                let last = *links.last().expect("it begins with one");
-                let FarEnd::Switch(switch) = self.ports.far_end(last) else {
-                    return open.into_iter().map(|(_, links)| links).collect();
+            let mut longer: Vec<(u32, u32, u32)> = vec![];
+            for &(kind, step) in &open {
+                let FarEnd::Switch(switch) = self.ports.far_end(steps[step as usize].1) else {
+                    // All are equally long: they arrive together.
+                    return open.iter().map(|&(_, step)| links(&steps, step)).collect();
                 };
-                for link in self.routes.all_ways(switch, to) {
-                    let kinds = kinds.iter().cloned().chain([of(link)]).collect();
+                let entry = self.routes.entry(switch, to);
+                for &link in self.routes.ways(&entry) {
                     let far = match self.ports.far_end(link) {
                         FarEnd::Switch(switch) => switch,
                         FarEnd::Host(_) => NONE,
                     };
-                    longer.entry((far, kinds)).or_insert_with(|| links.iter().copied().chain([link]).collect());
+                    let next = u32::try_from(kinds.len() + 1).expect("kinds are bounded");
+                    let kind = *kinds.entry((kind, of(link))).or_insert(next);
+                    longer.push((far, kind, u32::try_from(steps.len()).expect("as above")));
+                    steps.push((step, link));
                 }
             }
-            open = longer.into_iter().map(|((_, kinds), links)| (kinds, links)).take(MAX_KINDS).collect();
+            longer.sort_unstable();
+            longer.dedup_by_key(|&mut (far, kind, _)| (far, kind));
+            open = longer.into_iter().take(MAX_KINDS).map(|(_, kind, step)| (kind, step)).collect();
         }
     }
 
@@ -84,6 +96,16 @@ impl<P: Payload> Network<P> {
             None => self.routes.next_link(switch, destination, || packet.flow_hash()),
         }
     }
+}
+
+/// The links of a path that ends with this step.
+fn links(steps: &[(u32, u32)], last: u32) -> Vec<u32> {
+    let mut links: Vec<u32> =
+        std::iter::successors(Some(last), |&step| Some(steps[step as usize].0).filter(|&it| it != NONE))
+            .map(|step| steps[step as usize].1)
+            .collect();
+    links.reverse();
+    links
 }
 
 /// By switch, the routing policy of a whole network; nothing where it has none, or nothing to choose from.
