@@ -29,7 +29,7 @@ impl<P: Payload> Network<P> {
     }
 
     /// One of each kind of the equally short paths from one host to another, as links in order: paths are of one kind if `of`
-    /// says the same of their links. Of very many kinds [`MAX_KINDS`].
+    /// says the same of their links. Of very many kinds the first 1,024.
     pub fn kinds_of_paths<K: Ord>(&self, from: u32, to: u32, of: impl Fn(u32) -> K) -> Vec<Vec<u32>> {
         // Each beginning of a path: where it came from, and its last link. Of what kind it is follows from the kind of the
         // beginning without that link.
