@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.cli.progress import watching
@@ -28,7 +28,14 @@ def explain(
         list[int] | None,
         typer.Option("--flow", metavar="N", min=0, help="Number of a flow (column flow); may be repeated."),
     ] = None,
-    scheme: options.Scheme = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Scheme, or configuration of a sweep (default: all; with --flow, the only one).",
+            autocompletion=completion.schemes,
+        ),
+    ] = None,
     seed: options.Seed = None,
     by: Annotated[
         str, typer.Option(metavar="slowdown|fct", help="What the slowest flows are slowest by.")
