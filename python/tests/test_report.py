@@ -160,7 +160,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "99th percentile of the completion time of flows under 100 KB.",
         "relative to this machine's event-heap benchmark",
         "<dt>simulated</dt><dd>4 s</dd>",
-        "%, busiest direction",
+        "%, busiest port",
         "In the simulator the same version, plan and seed give the same results to the byte.",
         "A scheme is one of the alternatives compared",
         "tor-a1 → border-a",

@@ -56,7 +56,7 @@ LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "loss_dc")
 WIRE: Final = Quantity("Lost on the WAN's wire", "per 100 000", "lost_on_wire", scale=1e5)
 WAN: Final = (
     Quantity("Dropped in WAN", "per 100 000", "loss_wan"),
-    Quantity("WAN in use", "%, busiest direction", "utilisation_wan_busiest", scale=100.0, smaller_is_better=False),
+    Quantity("WAN in use", "%, busiest port", "utilisation_wan_busiest", scale=100.0, smaller_is_better=False),
 )
 
 
