@@ -96,6 +96,15 @@ fn all_refused(text: &str, cases: &[(&str, &str)]) -> String {
     cases.iter().map(one).collect()
 }
 
+/// A plan of this topology in which CUBIC sends one long flow from one of these hosts to the other.
+pub(crate) fn one_flow(topology: &str, from: &str, to: &str) -> narrows_plan::Plan {
+    let text = format!(
+        "cc = \"cubic\"\n{topology}\n[[traffic]]\nfrom = \"{from}\"\nto = \"{to}\"\nlong = {{ flows = 1 }}\n\
+         [[arm]]\nname = \"a\"\n[run]\nend = \"1s\"\n"
+    );
+    plans(&text).remove(0)
+}
+
 /// The plans of a text that is right.
 pub(crate) fn plans(text: &str) -> Vec<narrows_plan::Plan> {
     expand(text, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render())).plans

@@ -294,6 +294,13 @@ mod tests {
         end = "1s"
     "#;
 
+    /// A host on each of two switches.
+    fn two_switches(keys: &str) -> Plan {
+        let nodes = r#"switches = [{ name = "s" }, { name = "t" }]
+            hosts = [{ name = "a", switch = "s" }, { name = "b", switch = "t" }]"#;
+        crate::tests::one_flow(&format!("[topology.graph]\n{nodes}\n{keys}"), "a", "b")
+    }
+
     fn summary(text: &str) -> NetworkSummary {
         NetworkSummary::of(&crate::tests::plans(text)[0])
     }
@@ -327,24 +334,10 @@ mod tests {
                 )
             });
             let links = links.collect::<Vec<_>>().join(", ");
-            let text = format!(
-                r#"
-                cc = "cubic"
-                [topology.graph]
-                switches = [{{ name = "s" }}, {{ name = "t" }}]
-                hosts = [{{ name = "a", switch = "s" }}, {{ name = "b", switch = "t" }}]
-                links = [{links}]
-                [[traffic]]
-                from = "a"
-                to = "b"
-                long = {{ flows = 1 }}
-                [[arm]]
-                name = "a"
-                [run]
-                end = "1s"
-                "#
-            );
-            let fabric = summary(&text).links.into_iter().filter(|links| links.role == "fabric");
+            let fabric = NetworkSummary::of(&two_switches(&format!("links = [{links}]")))
+                .links
+                .into_iter()
+                .filter(|links| links.role == "fabric");
             fabric.map(|it| (it.links, it.rate, it.delay)).collect::<Vec<_>>()
         };
         let expected = [(2, "1Gbps", "10us"), (4, "100Mbps", "100us")];
@@ -363,25 +356,7 @@ mod tests {
     #[test]
     fn those_may_be_paused_who_fill_a_memory_that_pauses() {
         let with = |fabric: &str, links: &str| {
-            let text = format!(
-                r#"
-                cc = "cubic"
-                [topology.graph]
-                switches = [{{ name = "s" }}, {{ name = "t" }}]
-                hosts = [{{ name = "a", switch = "s" }}, {{ name = "b", switch = "t" }}]
-                {links}
-                fabric = {{ {fabric} }}
-                [[traffic]]
-                from = "a"
-                to = "b"
-                long = {{ flows = 1 }}
-                [[arm]]
-                name = "a"
-                [run]
-                end = "1s"
-                "#
-            );
-            let plan = crate::tests::plans(&text)[0].clone();
+            let plan = two_switches(&format!("{links}\nfabric = {{ {fabric} }}"));
             let network = NetworkSummary::of(&plan);
             let named = |positions: &[usize]| {
                 let mut names: Vec<_> = positions.iter().map(|&at| plan.network.links[at].name.clone()).collect();

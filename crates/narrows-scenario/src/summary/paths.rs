@@ -353,21 +353,7 @@ mod tests {
 
     /// How many ways are equally short, by how far hosts are apart, and of how many links each.
     fn ways(topology: &str) -> Vec<(&'static str, u32, u64)> {
-        let text = format!(
-            r#"
-            cc = "cubic"
-            {topology}
-            [[traffic]]
-            from = "*"
-            to = "*"
-            long = {{ flows = 1 }}
-            [[arm]]
-            name = "a"
-            [run]
-            end = "1s"
-            "#
-        );
-        let plan = crate::tests::plans(&text)[0].clone();
+        let plan = crate::tests::one_flow(topology, "*", "*");
         Paths::of(&plan.network).kinds.into_iter().map(|kind| (kind.hosts, kind.links, kind.ways)).collect()
     }
 
