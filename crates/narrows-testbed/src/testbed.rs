@@ -155,12 +155,6 @@ pub enum TestbedError {
         /// The first one's name.
         traffic: String,
     },
-    /// The plan has an application whose hosts answer when others have answered them, which live agents do not.
-    #[error("traffic {traffic} is `two-tier`, which live runs do not have as yet")]
-    TwoTier {
-        /// The first one's name.
-        traffic: String,
-    },
     /// The plan's adapters have rate limiters, which real ones of a network namespace do not have.
     #[error("traffic {traffic} has hosts with `nic-limiter`, which live runs do not have as yet")]
     NicLimiter {
@@ -319,10 +313,6 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| !traffic.transport.is_tcp()) {
         return Err(TestbedError::Datagrams { traffic: traffic.name.clone() });
-    }
-    let two_tier = |traffic: &&Traffic| matches!(traffic.pattern, Pattern::App(narrows_plan::Kind::TwoTier(_)));
-    if let Some(traffic) = plan.traffic.iter().find(two_tier) {
-        return Err(TestbedError::TwoTier { traffic: traffic.name.clone() });
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| traffic.profile.nic_limiter.is_some()) {
         return Err(TestbedError::NicLimiter { traffic: traffic.name.clone() });

@@ -15,12 +15,18 @@ use super::socket::Info;
 use super::{Agent, socket};
 
 impl<'a> Agent<'a> {
-    /// What an application begins by now.
+    /// What an application begins and answers by now.
     pub(super) fn start(&mut self, now: Time, traffic: u32) -> io::Result<()> {
         let plan_now = self.plan_time(now);
         while let Some(Start { sequence, flow, request }) = self.flows.apps[traffic as usize].poll(plan_now) {
             let query = request.map(|request| self.query_of(plan_now, traffic, request));
             self.begin(Name { traffic, sequence }, &flow, query)?;
+        }
+        while let Some(sequence) = self.flows.apps[traffic as usize].poll_answer() {
+            let name = Name { traffic, sequence };
+            if let Some(id) = self.owed.remove(&name) {
+                self.answer(id, name);
+            }
         }
         self.arm_application(traffic);
         Ok(())

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use narrows_core::app::{App, Application, FlowStart};
-use narrows_core::units::Span;
 use narrows_plan::flows::Name;
 use narrows_plan::{Plan, Traffic};
 
@@ -64,10 +63,5 @@ impl<'a> Flows<'a> {
     /// The flows that this host opens by itself, by name.
     pub(crate) fn opened(&self) -> impl Iterator<Item = (Name, &FlowStart)> {
         self.drawn.iter().map(|(name, flow)| (*name, flow)).filter(|(_, flow)| flow.ends().0 == self.host)
-    }
-
-    /// How long this host waits before it answers a request; `None` if it does not.
-    pub(crate) fn wait(&self, name: Name) -> Option<Span> {
-        self.apps[name.traffic as usize].wait(name.sequence)
     }
 }

@@ -186,6 +186,8 @@ pub struct Agent<'a> {
     draining: Vec<u32>,
     /// Connections that were opened ahead, by their flow.
     ahead: BTreeMap<Name, u32>,
+    /// Connections on which an answer is owed until the application says that it goes, by their flow.
+    owed: BTreeMap<Name, u32>,
     /// Flows without a size that have begun here, each with its connection.
     endless: BTreeMap<Name, u32>,
     /// What was delivered of these by the last sample of goodput.
@@ -230,6 +232,7 @@ impl<'a> Agent<'a> {
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
+            owed: BTreeMap::new(),
             endless: BTreeMap::new(),
             reported: BTreeMap::new(),
             asks_for_ecn: false,

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use narrows_core::app::{Application, FlowStart};
+use narrows_core::app::{Application, FlowStart, Reply};
 use narrows_plan::flows::Name;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -226,7 +226,8 @@ impl<'a> Agent<'a> {
         let traffic = self.connections[&id].traffic;
         let known = self.flows.get(name).filter(|flow| name.traffic == traffic && flow.ends().1 == self.host);
         // Each has one message, whoever says that this is another.
-        let again = self.notes.flows.get(&name).is_some_and(|flow| flow.received.is_some() || flow.sent.is_some());
+        let again = self.owed.contains_key(&name)
+            || self.notes.flows.get(&name).is_some_and(|flow| flow.received.is_some() || flow.sent.is_some());
         let Some(flow) = known.filter(|_| !again) else {
             self.fail(id);
             return;
@@ -251,13 +252,19 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// A request is whole: it is answered, perhaps after a wait. Until then nothing else may come.
+    /// A request is whole: its application says when it is answered. Until then nothing else may come.
     pub(super) fn requested(&mut self, id: u32, name: Name) {
         let connection = self.connections.get_mut(&id).expect("it was read from");
         connection.reading = Reading::Nothing;
-        match self.flows.wait(name) {
-            None => self.answer(id, name),
-            Some(wait) => self.arm(self.run.clock.now() + wait, Due::Answer(id, name)),
+        let now = self.run.clock.now();
+        let plan_now = self.plan_time(now);
+        match self.flows.apps[name.traffic as usize].handle_request(plan_now, name.sequence) {
+            Reply::Now => self.answer(id, name),
+            Reply::After(wait) => self.arm(now + wait, Due::Answer(id, name)),
+            Reply::Later => {
+                self.owed.insert(name, id);
+                self.arm(now, Due::Start(name.traffic));
+            }
         }
     }
 
@@ -388,6 +395,7 @@ mod tests {
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
+            owed: BTreeMap::new(),
             endless: BTreeMap::new(),
             reported: BTreeMap::new(),
             asks_for_ecn: false,

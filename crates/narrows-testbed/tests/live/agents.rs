@@ -2,6 +2,7 @@
 
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::app::program::{Program, generate};
+use narrows_core::app::two_tier::TwoTier;
 use narrows_core::component::Value;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -271,6 +272,48 @@ fn an_incast_is_answered_by_all_servers() {
     let random = vec![traffic("random", false, pool, incast(Some(Span::from_ms(30)), 0))];
     let (live, simulated) = both(&plan(graph, 1_000, random));
     assert_eq!(live.results.requests.len(), simulated.requests.len());
+}
+
+#[test]
+fn an_aggregator_answers_when_its_rack_has_answered_on_this_kernel_too() {
+    let Some(_turn) = machine("queries in two tiers on this kernel") else { return };
+    let mut graph = four_hosts();
+    graph.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
+    let queries = TwoTier {
+        racks: vec![vec![0, 1], vec![2, 3]],
+        request: Bytes::new(2_000),
+        response: Bytes::new(20_000),
+        mean_interarrival: Span::from_ms(100),
+        start: at(50),
+    };
+    let pattern = Pattern::App(Kind::TwoTier(queries));
+    let plan = plan(graph, 2_000, vec![traffic("queries", false, Connections::Fresh, pattern)]);
+    let live = narrows_testbed::run(&plan, 1, &Options::default(), None, &mut |_| true).expect("a live run");
+    let simulated = simulated(&plan);
+    assert_eq!(live.record.failed, 0);
+    let asked = simulated.requests.len();
+    assert!(asked > 10);
+    assert_eq!(live.results.requests.len(), asked);
+    // Of each query an answer of each of two aggregators, and of the one host that each of them asks.
+    assert_eq!((live.results.flows.len(), simulated.flows.len()), (asked * 4, asked * 4));
+    for (one, other) in live.results.requests.iter().zip(&simulated.requests) {
+        assert_eq!((one.client, one.responses, one.request), (other.client, 2, other.request));
+        let within = |row: &&FlowRow| row.request == Some(one.request);
+        let took = live.results.flows.iter().filter(within).map(|row| row.fct_ns.expect("it is whole")).max();
+        assert!(one.completion_ns.expect("answered") >= took.expect("two answers"));
+    }
+    // Who asks an aggregator waits for longer than the aggregator itself: its request, and an answer of 20 KB at 100 Mbit/s.
+    let shortest = |results: &Results, of_client: bool| {
+        let rows = results.flows.iter().filter(|row| row.request.is_some() == of_client);
+        rows.map(|row| row.fct_ns.expect("it is whole")).min().expect("there are some")
+    };
+    assert!(shortest(&live.results, true) >= shortest(&live.results, false) + 1_600_000);
+    let mean = |results: &Results| {
+        let times = results.requests.iter().map(|request| request.completion_ns.expect("answered"));
+        times.sum::<u64>() as f64 / asked as f64
+    };
+    eprintln!("a query takes {} us, simulated {} us", mean(&live.results) / 1e3, mean(&simulated) / 1e3);
+    assert!((0.9..1.5).contains(&(mean(&live.results) / mean(&simulated))));
 }
 
 #[test]
