@@ -4,7 +4,7 @@
 //! role, so that one changed threshold is one difference and not two hundred. Plans that differ in what no fact tells
 //! (two networks wired differently) differ in the fact `network`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::app::Fact;
 use narrows_core::cc::{SPECS, Spec};
@@ -62,7 +62,37 @@ pub(crate) fn of(plans: &[&Plan], controllers: &[&'static Spec]) -> Vec<Differen
         let declared = silent.windows(2).all(|pair| pair[0] == pair[1]);
         Some(Difference { path: path.clone(), values, declared })
     });
-    differing.collect()
+    told_once(plans, differing.collect())
+}
+
+/// One entry of an experiment may make traffic of many hosts, `web/h-1` to `web/h-45`: what all of it differs in alike is told
+/// once, as `traffic.web/*`.
+fn told_once(plans: &[&Plan], differences: Vec<Difference>) -> Vec<Difference> {
+    let written = |name: &str| name.split_once('/').map(|(written, _)| written.to_owned());
+    let mut made: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for traffic in plans.iter().flat_map(|plan| &plan.traffic) {
+        if let Some(written) = written(&traffic.name) {
+            made.entry(written).or_default().insert(&traffic.name);
+        }
+    }
+    let key = |difference: &Difference| {
+        let (name, fact) = scope(&difference.path);
+        Some((name.and_then(written)?, fact.to_owned(), difference.values.clone()))
+    };
+    let mut alike = BTreeMap::new();
+    for key in differences.iter().filter_map(key) {
+        *alike.entry(key).or_insert(0) += 1;
+    }
+    let mut told: Vec<Difference> = Vec::new();
+    for mut difference in differences {
+        if let Some(key) = key(&difference).filter(|key| alike[key] > 1 && alike[key] == made[&key.0].len()) {
+            difference.path = format!("traffic.{}/*.{}", key.0, key.1);
+        }
+        if !told.contains(&difference) {
+            told.push(difference);
+        }
+    }
+    told
 }
 
 /// Whether a plan's arm or axes set this fact, or something above or below it, or what it follows from.

@@ -44,6 +44,40 @@ fn undeclared(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn what_the_traffic_of_many_hosts_differs_in_alike_is_told_once() {
+    let text = r#"
+        [topology.star]
+        hosts = 4
+        [[traffic]]
+        name = "web"
+        arrivals = { log-normal = { mean = "10ms", sigma = 1 } }
+        size = { fixed = "1KB" }
+        from = "h*"
+        to = "h*"
+        [[arm]]
+        name = "small"
+        cc = "cubic"
+        [[arm]]
+        name = "large"
+        cc = "cubic"
+        set = { "traffic.web.size.fixed" = "2KB" }
+        [run]
+        end = "1s"
+    "#;
+    let plans = plans(text);
+    assert_eq!(plans[0].traffic.len(), 4);
+    let differences = super::of(&[&plans[0], &plans[1]], CONTROLLERS);
+    let paths: Vec<&str> = differences.iter().map(|difference| difference.path.as_str()).collect();
+    assert_eq!(paths, ["traffic.web/*.size"]);
+    // Of three of four each is told.
+    let mut other = plans[1].clone();
+    other.traffic[3] = plans[0].traffic[3].clone();
+    let differences = super::of(&[&plans[0], &other], CONTROLLERS);
+    assert_eq!(differences.len(), 3);
+    assert!(differences.iter().all(|difference| difference.declared && !difference.path.contains('*')));
+}
+
+#[test]
 fn a_declared_profile_declares_what_is_in_it() {
     let text = |key: &str| TEXT.replace("\"host.min-rto\" = \"10ms\"", &format!("\"{key}\" = \"linux-6\""));
     assert!(undeclared(&text("host.profile")).is_empty());
