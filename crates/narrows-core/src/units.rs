@@ -155,7 +155,7 @@ impl Rate {
     /// The rate that sends `size` in `span`, rounded down; a zero span counts as 1 ps.
     pub const fn of(size: Bytes, span: Span) -> Rate {
         let span = if span.0 == 0 { 1 } else { span.0 };
-        let bps = size.0 as u128 * 8 * PICOS_PER_SECOND as u128 / span as u128;
+        let bps = quotient(size.0 as u128 * 8 * PICOS_PER_SECOND as u128, span);
         Rate(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 })
     }
     /// Serialisation time, rounded *up*: a link never beats its own rate. A zero rate never finishes.
@@ -168,12 +168,17 @@ impl Rate {
     }
     /// Whole bytes served in `span`, rounded *down*.
     pub const fn bytes_in(self, span: Span) -> Bytes {
-        Bytes((self.0 as u128 * span.0 as u128 / (8 * PICOS_PER_SECOND as u128)) as u64)
+        Bytes(quotient(self.0 as u128 * span.0 as u128, 8 * PICOS_PER_SECOND) as u64)
     }
     /// `self * numerator / denominator`, rounded down: gains such as 1.2 are `scaled(6, 5)`.
     pub const fn scaled(self, numerator: u64, denominator: u64) -> Rate {
-        Rate((self.0 as u128 * numerator as u128 / denominator as u128) as u64)
+        Rate(quotient(self.0 as u128 * numerator as u128, denominator) as u64)
     }
+}
+
+/// The whole part of a division. Most products fit 64 bits, in which the machine divides by itself.
+const fn quotient(product: u128, divisor: u64) -> u128 {
+    if product <= u64::MAX as u128 { (product as u64 / divisor) as u128 } else { product / divisor as u128 }
 }
 
 impl Bytes {

@@ -28,18 +28,31 @@ impl Sender {
             self.hold(Limit::Window);
             return NextNew::Held;
         }
-        if self.nxt >= self.offered || stack.profile.offload_segments > 1 || self.burst_left > 0 {
+        if self.nxt >= self.offered {
             return NextNew::Undecided;
         }
         let (length, tag, ends_message) = self.next_piece_of_message(stack);
         if self.nxt.plus(u64::from(length)) > self.allowed || self.pacing_rate(stack).is_some() {
             return NextNew::Undecided;
         }
+        if stack.profile.offload_segments > 1 || self.burst_left > 0 {
+            return self.next_of_burst(now, u64::from(outstanding), (length, tag, ends_message), stack);
+        }
         self.pushes_burst = false;
         let announces_reduction = core::mem::take(&mut self.announce_reduction);
         let segment = Outgoing { announces_reduction, ..self.new_data(length, tag, ends_message) };
         self.send_new(now, segment, None, stack);
         NextNew::Segment(segment)
+    }
+
+    /// The same of hosts that hand their port pieces of several segments.
+    #[inline(always)]
+    fn next_of_burst(&mut self, now: Time, in_flight: u64, piece: (u16, Tag, bool), stack: &Stack) -> NextNew {
+        if self.burst_left == 0 && !self.begin_burst(now, self.controller_window, in_flight, None, stack) {
+            self.hold(Limit::Window);
+            return NextNew::Held;
+        }
+        NextNew::Segment(self.send_of_burst(now, piece, None, stack))
     }
 
     /// The next segment to send now, if any.
@@ -96,21 +109,35 @@ impl Sender {
         if resend {
             return self.send_again(now, pacing, stack);
         }
-        if self.burst_left == 0 {
-            let room = window - in_flight;
-            match self.burst(now, room, window, pacing, stack) {
-                0 => return self.hold(Limit::Window),
-                burst => {
-                    self.burst_left = u32::try_from(burst).unwrap_or(u32::MAX);
-                    self.pushes_burst = burst > 1 && stack.profile.push_bursts;
-                }
-            }
+        if self.burst_left == 0 && !self.begin_burst(now, window, in_flight, pacing, stack) {
+            return self.hold(Limit::Window);
         }
+        Some(self.send_of_burst(now, (length, tag, ends_message), pacing, stack))
+    }
+
+    /// Says how many segments go at once; false if they wait for more room in the window.
+    #[inline(always)]
+    fn begin_burst(&mut self, now: Time, window: u64, in_flight: u64, pacing: Option<Rate>, stack: &Stack) -> bool {
+        let burst = self.burst(now, window - in_flight, window, pacing, stack);
+        self.burst_left = u32::try_from(burst).unwrap_or(u32::MAX);
+        self.pushes_burst = burst > 1 && stack.profile.push_bursts;
+        burst > 0
+    }
+
+    /// Sends the next new segment of a burst.
+    #[inline(always)]
+    fn send_of_burst(
+        &mut self,
+        now: Time,
+        (length, tag, ends_message): (u16, Tag, bool),
+        pacing: Option<Rate>,
+        stack: &Stack,
+    ) -> Outgoing {
         let announces_reduction = core::mem::take(&mut self.announce_reduction);
         let pushes = ends_message || (self.pushes_burst && self.burst_left == 1);
         let segment = Outgoing { pushes, announces_reduction, ..self.new_data(length, tag, ends_message) };
         self.send_new(now, segment, pacing, stack);
-        Some(segment)
+        segment
     }
 
     #[inline(never)]
