@@ -96,7 +96,7 @@ impl Pattern {
                 }
             },
             Pattern::List(flows) => flows.iter().map(|flow| (flow.source, flow.destination)).collect(),
-            Pattern::App(kind) => kind.rounds().pairs(),
+            Pattern::App(kind) => kind.rounds().possible_pairs(),
         }
     }
 

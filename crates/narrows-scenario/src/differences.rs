@@ -83,15 +83,18 @@ fn told_once(plans: &[&Plan], differences: Vec<Difference>) -> Vec<Difference> {
     for key in differences.iter().filter_map(key) {
         *alike.entry(key).or_insert(0) += 1;
     }
+    let mut seen = BTreeSet::new();
     let mut told: Vec<Difference> = Vec::new();
     for mut difference in differences {
         if let Some(key) = key(&difference).filter(|key| alike[key] > 1 && alike[key] == made[&key.0].len()) {
             difference.path = format!("traffic.{}/*.{}", key.0, key.1);
+            if !seen.insert(key) {
+                continue;
+            }
         }
-        if !told.contains(&difference) {
-            told.push(difference);
-        }
+        told.push(difference);
     }
+    told.sort_by(|one, other| one.path.cmp(&other.path));
     told
 }
 

@@ -93,8 +93,15 @@ impl<'a> Routes<'a> {
 
     /// Whether a packet may take one of several equally short ways somewhere.
     pub(crate) fn has_choice(&self) -> bool {
+        self.choices().next().is_some()
+    }
+
+    /// Links among which a switch may choose, as all of them begin equally short ways. The same ones may come more than once.
+    pub(crate) fn choices(&self) -> impl Iterator<Item = Vec<u32>> {
         let homes: BTreeSet<u32> = (0..self.hosts).filter_map(|host| self.home_of(host)).map(|home| home.0).collect();
-        homes.iter().any(|home| self.nearer(*home).iter().any(|(_, links)| links.len() > 1))
+        let nearer = homes.into_iter().flat_map(|home| self.nearer(home));
+        let links = nearer.map(|(_, links)| links.into_iter().map(|(link, _)| link).collect::<Vec<u32>>());
+        links.filter(|links| links.len() > 1)
     }
 
     /// Of each other switch with a way to this one, all links that lead nearer, and where; the nearest switches first.

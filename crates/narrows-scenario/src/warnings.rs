@@ -10,6 +10,7 @@ use narrows_core::queue::{Limit, SchedulerConfig};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
+use crate::controller::ECMP;
 use crate::offered;
 use crate::outages;
 use crate::route::Routes;
@@ -45,6 +46,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(outages::doubts(plan));
         said.extend(unsettled(plan, &routes));
         said.extend(unrouted(plan, &routes));
+        said.extend(unweighed(plan, &routes));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
             if place == found.len() {
@@ -80,6 +82,37 @@ fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
         format!("`routing = \"{}\"` changes nothing: no switch has several equally short ways", routing.spec().name),
         "take `routing` away, or choose a topology with several equally short paths, such as `leaf-spine`".to_owned(),
     ))
+}
+
+/// Equally short ways that begin on links of unlike rates: each gets as much, and the slowest fills first.
+fn unweighed(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
+    let links = &plan.network.links;
+    // By switch, to tell quickly that there is nothing to look for.
+    let mut rates: BTreeMap<u32, BTreeSet<Rate>> = BTreeMap::new();
+    for link in links.iter().filter(|link| matches!(link.role, Role::Fabric | Role::Wan)) {
+        rates.entry(link.from).or_default().insert(link.rate);
+    }
+    if rates.values().all(|rates| rates.len() == 1) {
+        return None;
+    }
+    let rate = |link: &u32| links[*link as usize].rate;
+    let unlike = |choice: &Vec<u32>| choice.iter().any(|link| rate(link) != rate(&choice[0]));
+    let found: BTreeSet<u32> = routes.choices().filter(unlike).flatten().collect();
+    let names: Vec<&str> = found.iter().map(|link| links[*link as usize].name.as_str()).collect();
+    let rates: BTreeSet<Rate> = found.iter().map(rate).collect();
+    let rates: Vec<String> = rates.iter().map(Rate::to_string).collect();
+    let policy = plan.network.routing.as_ref().map_or(ECMP, |routing| routing.spec().name);
+    (!found.is_empty()).then(|| {
+        (
+            format!(
+                "equally short ways begin at links of {}, {}: `{policy}` sends as much over each, whatever its rate",
+                rates.join(" and "),
+                listed(&names)
+            ),
+            "give these links one `rate`; or expect the slow ones to fill first, below the offered load that `check` tells"
+                .to_owned(),
+        )
+    })
 }
 
 /// What flow control does not keep from being lost.

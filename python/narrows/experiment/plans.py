@@ -84,6 +84,7 @@ class Difference:
     """A setting whose value is not the same in all schemes."""
 
     path: str
+    """As an experiment writes it; `traffic.web/*` is all traffic of the entry `web`."""
     values: tuple[tuple[str, str], ...]
     """(case, value), in the order of the file."""
     declared: bool

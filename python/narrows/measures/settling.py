@@ -92,8 +92,8 @@ def growing(frames: Frames) -> str:
     if not own:
         return ""
     return (
-        f"unfinished work had not settled, but still grew when the arrivals ended, with {wording.some(own)}: "
-        "means over these runs depend on their length"
+        f"the bytes of unfinished flows still grew when the arrivals ended, with {wording.some(own)}: "
+        "this is no steady state, and means over these runs depend on their length"
     )
 
 

@@ -121,7 +121,7 @@ def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
     told = [f"{why} ({wording.some(list(dict.fromkeys(own)))})" for why, own in cases.items()]
     return (
         f"{wording.some(told)}: their times are given where at most {wording.percent(MAX_UNFINISHED, 1)} do not; "
-        "a longer run.drain lets them finish"
+        "a longer run.drain lets them finish, unless more is offered than the network carries"
     )
 
 

@@ -8,7 +8,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
-use super::{App, Application, Fact, FlowStart, Request, Rounds, Run, Start, Times};
+use super::{App, Application, Fact, FlowStart, Reply, Request, Rounds, Run, Start, Times};
 use crate::rng::{SmallStream, mix};
 use crate::units::{Bytes, Span, Time};
 
@@ -203,16 +203,16 @@ impl Application for ScatterGather<'_> {
         Some(self.incast.asked(sequence, Time::ZERO))
     }
 
-    /// A draw of the server, the client and the request alone, whoever else answers.
-    fn wait(&self, sequence: u32) -> Option<Span> {
+    /// A server waits for a draw of itself, the client and the request alone, whoever else answers.
+    fn handle_request(&mut self, _now: Time, sequence: u32) -> Reply {
         let Incast { client, servers, jitter, .. } = self.incast;
         if *jitter == Span::ZERO {
-            return None;
+            return Reply::Now;
         }
         let (request, place) = (sequence / self.incast.servers(), sequence % self.incast.servers());
         let pair = u64::from(*client) << 32 | u64::from(servers[place as usize]);
         let mut random = SmallStream::new(mix(self.waits ^ mix(pair)) ^ u64::from(request));
-        Some(Span::from_ps(random.below(jitter.as_ps())))
+        Reply::After(Span::from_ps(random.below(jitter.as_ps())))
     }
 
     fn peers(&self) -> &[u32] {
@@ -294,9 +294,13 @@ mod tests {
         let jitter = Span::from_us(200);
         let some = incast(2, jitter);
         let none = incast(2, Span::ZERO);
-        assert_eq!(ScatterGather::new(&none, None, 1, at(9), true).wait(5), None);
-        let app = ScatterGather::new(&some, None, 1, at(9), true);
-        let drawn: Vec<Span> = (0..600).map(|sequence| app.wait(sequence).unwrap()).collect();
+        assert_eq!(ScatterGather::new(&none, None, 1, at(9), true).handle_request(at(1), 5), Reply::Now);
+        let mut app = ScatterGather::new(&some, None, 1, at(9), true);
+        let mut wait = |sequence| match app.handle_request(at(1), sequence) {
+            Reply::After(wait) => wait,
+            reply => panic!("{reply:?}"),
+        };
+        let drawn: Vec<Span> = (0..600).map(&mut wait).collect();
         assert!(drawn.iter().all(|&wait| wait < jitter));
         let mut distinct = drawn.clone();
         distinct.sort_unstable();
@@ -304,6 +308,6 @@ mod tests {
         assert_eq!(distinct.len(), drawn.len());
         // Server 7 alone: its third answer is of the third request, and waits as long.
         let alone = Incast { servers: Vec::from([7]), ..some.clone() };
-        assert_eq!(ScatterGather::new(&alone, None, 1, at(9), true).wait(2), Some(drawn[8]));
+        assert_eq!(ScatterGather::new(&alone, None, 1, at(9), true).handle_request(at(1), 2), Reply::After(drawn[8]));
     }
 }

@@ -122,8 +122,8 @@ pub enum Reply {
 
 /// The machine of one application.
 pub trait Application {
-    /// When it is to be polled next; `None` if not before a flow is [sent](Self::handle_sent) or
-    /// [delivered](Self::handle_delivered). After a poll that found nothing more, it lies after that poll's time.
+    /// When it is to be polled next; `None` if not before a flow is [asked for](Self::handle_request),
+    /// [sent](Self::handle_sent) or [delivered](Self::handle_delivered). After a poll that found nothing more, it lies after that poll's time.
     fn next_at(&mut self) -> Option<Time>;
 
     /// The next flow that begins by `now`. To be called until there is none.
@@ -144,14 +144,9 @@ pub trait Application {
         None
     }
 
-    /// How long the source waits before it answers the request for a flow; `None` if it answers at once.
-    fn wait(&self, _sequence: u32) -> Option<Span> {
-        None
-    }
-
-    /// The request for a flow is whole at its source, one of the driver's hosts.
-    fn handle_request(&mut self, _now: Time, sequence: u32) -> Reply {
-        self.wait(sequence).map_or(Reply::Now, Reply::After)
+    /// The request for a flow is whole at its source, one of the driver's hosts: when it is answered.
+    fn handle_request(&mut self, _now: Time, _sequence: u32) -> Reply {
+        Reply::Now
     }
 
     /// The next flow whose request was to be answered later, and is now. To be called after [`poll`](Self::poll) until there is
@@ -206,6 +201,10 @@ pub enum Fact {
 pub trait Rounds {
     /// Source and destination of each flow of a round.
     fn pairs(&self) -> Vec<(u32, u32)>;
+    /// The same of all rounds, where they differ.
+    fn possible_pairs(&self) -> Vec<(u32, u32)> {
+        self.pairs()
+    }
     /// Size of each flow.
     fn size(&self) -> Bytes;
     /// Whether destinations ask for their flows, and open the connections.
@@ -310,9 +309,6 @@ macro_rules! registry {
             }
             fn flow(&self, sequence: u32) -> Option<FlowStart> {
                 match self { $(App::$app(app) => app.flow(sequence),)* }
-            }
-            fn wait(&self, sequence: u32) -> Option<Span> {
-                match self { $(App::$app(app) => app.wait(sequence),)* }
             }
             fn handle_request(&mut self, now: Time, sequence: u32) -> Reply {
                 match self { $(App::$app(app) => app.handle_request(now, sequence),)* }

@@ -110,6 +110,12 @@ impl Rounds for TwoTier {
         first.chain(second).collect()
     }
 
+    /// Any host may ask any other one, as a client or as an aggregator.
+    fn possible_pairs(&self) -> Vec<(u32, u32)> {
+        let hosts = || self.racks.iter().flatten().copied();
+        hosts().flat_map(|one| hosts().filter(move |&other| other != one).map(move |other| (other, one))).collect()
+    }
+
     fn size(&self) -> Bytes {
         self.response
     }
@@ -253,7 +259,10 @@ impl Application for Queries<'_> {
         self.answers.pop_front()
     }
 
+    /// None of a query whose flows would have no numbers, which a message may name and nobody begins.
     fn flow(&self, sequence: u32) -> Option<FlowStart> {
+        let flows = self.plan.flows();
+        (sequence / flows).checked_add(1)?.checked_mul(flows)?;
         Some(self.plan.flow(sequence, self.random, Time::ZERO))
     }
 }
@@ -315,6 +324,16 @@ mod tests {
         assert!(app.handle_delivered(now, second[1].sequence));
         assert_eq!(app.poll_answer(), Some(first[0].sequence));
         assert!(!app.handle_delivered(now, first[0].sequence), "the client waits for the other rack");
+    }
+
+    #[test]
+    fn a_query_whose_flows_have_no_numbers_has_no_flow() {
+        let plan = plan();
+        let app = queries(&plan, &[], &|_| true);
+        // Six flows each, and 2³² is no multiple of six.
+        assert_eq!((plan.flows(), u32::MAX % 6), (6, 3));
+        assert!(app.flow(u32::MAX - 4).is_some());
+        assert!((u32::MAX - 3..=u32::MAX).all(|sequence| app.flow(sequence).is_none()));
     }
 
     #[test]

@@ -69,12 +69,15 @@ fn what_the_traffic_of_many_hosts_differs_in_alike_is_told_once() {
     let differences = super::of(&[&plans[0], &plans[1]], CONTROLLERS);
     let paths: Vec<&str> = differences.iter().map(|difference| difference.path.as_str()).collect();
     assert_eq!(paths, ["traffic.web/*.size"]);
-    // Of three of four each is told.
+    // Of three of four each is told; what all differ in stands before, in the order of paths.
     let mut other = plans[1].clone();
     other.traffic[3] = plans[0].traffic[3].clone();
+    other.traffic.iter_mut().for_each(|traffic| traffic.service_class = 1);
     let differences = super::of(&[&plans[0], &other], CONTROLLERS);
-    assert_eq!(differences.len(), 3);
-    assert!(differences.iter().all(|difference| difference.declared && !difference.path.contains('*')));
+    let paths: Vec<&str> = differences.iter().map(|difference| difference.path.as_str()).collect();
+    assert_eq!(paths.len(), 4);
+    assert_eq!(paths[0], "traffic.web/*.service-class");
+    assert!(paths[1..].iter().all(|path| path.ends_with(".size") && !path.contains('*')));
 }
 
 #[test]

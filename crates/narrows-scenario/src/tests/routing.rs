@@ -62,6 +62,29 @@ fn a_policy_with_one_path_is_warned_of() {
 }
 
 #[test]
+fn unlike_links_among_which_a_policy_chooses_are_warned_of() {
+    let warned = |routing: &str, rates: [&str; 2], detour: &str| {
+        let links = rates.map(|rate| format!("{{ ends = [\"s\", \"t\"], both.rate = \"{rate}\" }}")).join(", ");
+        let topology = format!(
+            "graph]\nswitches = [{{ name = \"s\" }}, {{ name = \"t\" }}, {{ name = \"u\" }}]\n\
+             hosts = [{{ name = \"a1-1\", switch = \"s\" }}, {{ name = \"b2-1\", switch = \"t\" }}]\n\
+             links = [{links}{detour}]\n[topology.graph.fabric"
+        );
+        let experiment = crate::load_str(&text(routing, "", &topology, ""), &Default::default(), &Default::default());
+        let experiment = experiment.unwrap_or_else(|error| panic!("{}", error.render()));
+        experiment.warnings.into_iter().map(|warning| warning.text).find(|text| text.starts_with("equally short ways"))
+    };
+    let told = warned("", ["1Gbps", "10Gbps"], "").expect("warned of");
+    assert!(told.contains("links of 1Gbps and 10Gbps, `"), "{told}");
+    assert!(told.contains("`ecmp` sends as much over each"), "{told}");
+    assert!(warned("routing = \"spray\"", ["1Gbps", "10Gbps"], "").expect("as well").contains("`spray`"));
+    assert_eq!(warned("", ["10Gbps", "10Gbps"], ""), None);
+    // A slow way that is longer is not taken.
+    let detour = ", { ends = [\"s\", \"u\"], both.rate = \"1Gbps\" }, { ends = [\"u\", \"t\"], both.rate = \"1Gbps\" }";
+    assert_eq!(warned("", ["10Gbps", "10Gbps"], detour), None);
+}
+
+#[test]
 fn bad_policies_are_refused_where_they_stand() {
     let refused = |first: &str| {
         let error = crate::load_str(&leaf_spine(first), &Default::default(), &Default::default()).unwrap_err();

@@ -17,8 +17,7 @@ mod sampling;
 mod socket;
 mod transfer;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -178,7 +177,8 @@ pub struct Agent<'a> {
     connections: BTreeMap<u32, Connection>,
     next_connection: u32,
     opened: u32,
-    due: BinaryHeap<Reverse<(Time, Due)>>,
+    /// A set, as an application may be asked for more than once at a time and is polled once.
+    due: BTreeSet<(Time, Due)>,
     flows: Flows<'a>,
     /// Persistent connections by (traffic, peer).
     persistent: BTreeMap<(u32, u32), ConnectionPool>,
@@ -186,6 +186,8 @@ pub struct Agent<'a> {
     draining: Vec<u32>,
     /// Connections that were opened ahead, by their flow.
     ahead: BTreeMap<Name, u32>,
+    /// Flows of which this end has heard; each is heard of once.
+    met: BTreeSet<Name>,
     /// Connections on which an answer is owed until the application says that it goes, by their flow.
     owed: BTreeMap<Name, u32>,
     /// Flows without a size that have begun here, each with its connection.
@@ -227,11 +229,12 @@ impl<'a> Agent<'a> {
             connections: BTreeMap::new(),
             next_connection: 0,
             opened: 0,
-            due: BinaryHeap::new(),
+            due: BTreeSet::new(),
             flows,
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
+            met: BTreeSet::new(),
             owed: BTreeMap::new(),
             endless: BTreeMap::new(),
             reported: BTreeMap::new(),
@@ -254,7 +257,7 @@ impl<'a> Agent<'a> {
     }
 
     fn arm(&mut self, at: Time, due: Due) {
-        self.due.push(Reverse((at, due)));
+        self.due.insert((at, due));
     }
 
     fn arm_first(&mut self) {
@@ -307,7 +310,7 @@ impl<'a> Agent<'a> {
         let mut ready = [MaybeUninit::uninit(); 256];
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.handle_due()?;
-            let next = self.due.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+            let next = self.due.first().map_or(Time::NEVER, |(at, _)| *at);
             let sleep = self.run.clock.until(next).min(MAX_SLEEP);
             let (ready, _) = match epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))) {
                 Err(Errno::INTR) => continue,
@@ -328,10 +331,10 @@ impl<'a> Agent<'a> {
     fn handle_due(&mut self) -> io::Result<()> {
         loop {
             let now = self.run.clock.now();
-            let Some(&Reverse((at, due))) = self.due.peek().filter(|Reverse((at, _))| *at <= now) else {
+            let Some(&(at, due)) = self.due.first().filter(|(at, _)| *at <= now) else {
                 return Ok(());
             };
-            self.due.pop();
+            self.due.pop_first();
             if matches!(due, Due::Start(_) | Due::Answer(..)) {
                 self.notes.lateness.record(now.since(at));
             }

@@ -226,9 +226,7 @@ impl<'a> Agent<'a> {
         let traffic = self.connections[&id].traffic;
         let known = self.flows.get(name).filter(|flow| name.traffic == traffic && flow.ends().1 == self.host);
         // Each has one message, whoever says that this is another.
-        let again = self.owed.contains_key(&name)
-            || self.notes.flows.get(&name).is_some_and(|flow| flow.received.is_some() || flow.sent.is_some());
-        let Some(flow) = known.filter(|_| !again) else {
+        let Some(flow) = known.filter(|_| self.met.insert(name)) else {
             self.fail(id);
             return;
         };
@@ -351,7 +349,7 @@ fn room(socket: &OwnedFd, limit: &mut u32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BinaryHeap};
+    use std::collections::{BTreeMap, BTreeSet};
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
     use std::thread;
@@ -390,11 +388,12 @@ mod tests {
             connections: BTreeMap::new(),
             next_connection: 0,
             opened: 0,
-            due: BinaryHeap::new(),
+            due: BTreeSet::new(),
             flows: Flows::draw(plan, 1, 0),
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
+            met: BTreeSet::new(),
             owed: BTreeMap::new(),
             endless: BTreeMap::new(),
             reported: BTreeMap::new(),
@@ -455,5 +454,22 @@ mod tests {
         }
         let unsent = Info::of(&agent.connections[&id].socket).expect("a connection").unsent();
         assert!((1..=1 << 18).contains(&unsent), "{unsent}");
+    }
+
+    #[test]
+    fn an_application_is_polled_once_at_a_time_however_often_it_is_asked_for() {
+        let begins = Time::ZERO + Span::from_ms(900);
+        let flow = FlowStart::new(begins, 0, 1, Some(Bytes::new(1)));
+        let (plan, shared, controllers) = (plan(vec![flow]), Shared::default(), ["cubic".to_owned()]);
+        let mut agent = agent(&plan, &shared, &controllers);
+        agent.arm_application(0);
+        for _ in 0..100 {
+            let now = agent.run.clock.now();
+            agent.arm(now, Due::Start(0));
+            agent.arm(now, Due::Start(0));
+            agent.handle_due().expect("nothing to do");
+        }
+        // Each poll says that the next is due when the flow begins.
+        assert_eq!(agent.due.into_iter().collect::<Vec<_>>(), [(begins, Due::Start(0))]);
     }
 }

@@ -10,14 +10,15 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 /// What [`Sender::next_new`] finds.
 pub(in crate::tcp) enum NextNew {
     Segment(Outgoing),
-    /// The window is full.
+    /// The window is full, or a piece of several segments waits for more room in it.
     Held,
     /// More than the window decides, and nothing was changed.
     Undecided,
 }
 
 impl Sender {
-    /// The same as [`next`](Self::next) while the sender is [undisturbed](Self::is_undisturbed), where the window alone decides.
+    /// The same as [`next`](Self::next) while the sender is [undisturbed](Self::is_undisturbed), where the window alone decides,
+    /// and how many segments make a piece.
     #[inline(always)]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, stack: &Stack) -> NextNew {
         let outstanding = self.board.outstanding();

@@ -382,3 +382,23 @@ fn each_loss_is_told_with_what_was_in_flight_when_it_was_sent() {
         assert!((3 * 37 + 7..=3 * 40 + 10).contains(&counted), "{name}: {counted}");
     }
 }
+
+/// As long as the window and the data admit more, the fast path says what goes, however many segments a piece has.
+#[test]
+fn pieces_of_several_segments_are_sent_on_the_fast_path() {
+    for offload_segments in [1, 10] {
+        let stack = stack(Profile { offload_segments, ..Profile::LINUX_6 });
+        let mut sender = sender(&stack);
+        sender.allow(sender.una, u16::MAX);
+        sender.offer(100 * 1_448, Tag(1));
+        let now = Time::from_ns(20_000_000);
+        let first = sender.next(now, &stack).expect("the window is open");
+        assert!(sender.is_undisturbed(&stack));
+        let mut sent = 1;
+        while let NextNew::Segment(segment) = sender.next_new(now, &stack) {
+            assert_eq!(segment.start, first.start.plus(1_448 * sent));
+            sent += 1;
+        }
+        assert_eq!((sent, sender.held_by), (sender.window(), Limit::Window));
+    }
+}
