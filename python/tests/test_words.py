@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,18 +30,28 @@ def hit_in(pattern, line, following, flags):
     return next((one.group() for one in across), None)
 
 
+def suspects(text, name):
+    """The words that may be there: of most files none, which is found out by whole files and not line by line."""
+    lines = text.splitlines()
+    pairs = [f"{one.rstrip()} {two[MARK.match(two).end() :]}" for one, two in pairwise([*lines, ""])]
+    texts = ("\n".join(lines), "\n".join(pairs))
+    for word in RULES["word"]:
+        flags = 0 if word.get("exact") else re.IGNORECASE
+        is_of_file = name not in word.get("except", ()) and (word.get("rust", True) or not name.endswith(".rs"))
+        if is_of_file and any(re.search(word["pattern"], each, flags | re.MULTILINE) for each in texts):
+            yield word, flags
+
+
 def found_in(text, name, *, markdown):
     """Each offence as `line: what, instead`."""
     listing = ""
     lines = text.splitlines()
+    words = list(suspects(text, name))
     for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""], strict=True), 1):
         if markdown and line.lstrip().startswith("```"):
             listing = "" if listing else line.strip()
-        for word in RULES["word"]:
-            flags = 0 if word.get("exact") else re.IGNORECASE
-            if name.endswith(".rs") and not word.get("rust", True):
-                continue
-            if name not in word.get("except", ()) and (hit := hit_in(word["pattern"], line, following, flags)):
+        for word, flags in words:
+            if hit := hit_in(word["pattern"], line, following, flags):
                 yield f"{name}:{number}: '{hit}': say {word['instead']}"
         is_free = line.startswith(("|", "#", "`")) or "](" in line or listing in ("```text", "```console")
         if markdown and len(line) > RULES["max_line"] and not is_free:
