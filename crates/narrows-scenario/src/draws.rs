@@ -6,9 +6,6 @@ use narrows_core::queue::scheduler::Queues;
 use narrows_core::units::Span;
 use narrows_plan::{Graph, Link, Pattern, Plan, Traffic};
 
-/// Controllers that draw random numbers themselves.
-const DRAWING: &[&str] = &["bbr", "bbr-v3", "vivace"];
-
 /// Whether a plan may draw random numbers; `false` is certain.
 pub fn may_draw(plan: &Plan) -> bool {
     let links = &plan.network.links;
@@ -35,12 +32,15 @@ fn traffic_draws(traffic: &Traffic) -> bool {
         Pattern::App(kind) => kind.rounds().draws(),
     };
     let in_c = traffic.controller.program.as_ref().is_some_and(|program| program.text.contains("random"));
-    draws || in_c || DRAWING.contains(&traffic.controller.name.as_str())
+    let built_in = narrows_core::cc::spec(&traffic.controller.name).is_some_and(|spec| spec.draws);
+    draws || in_c || built_in
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
+
+    use narrows_core::cc::SPECS;
 
     use super::*;
     use crate::tests::plans;
@@ -104,6 +104,7 @@ mod tests {
             .filter(|path| std::fs::read_to_string(path).expect("a source is text").contains("random: context.random"));
         let name = |path: PathBuf| path.file_stem().expect("it has a name").to_string_lossy().replace('_', "-");
         let names: BTreeSet<String> = drawing.map(name).collect();
-        assert!(names.iter().eq(DRAWING), "{names:?}");
+        let say_so = SPECS.iter().filter(|spec| spec.draws).map(|spec| spec.name.to_owned());
+        assert_eq!(names, say_so.collect());
     }
 }

@@ -7,6 +7,7 @@ use narrows_core::edge;
 use narrows_core::link::{LOSSES, REORDERINGS};
 use narrows_core::queue::{aqm, congestion_point, scheduler};
 use narrows_core::routing;
+use narrows_core::tcp::profile::Profile;
 use narrows_core::transport;
 use serde_json::{Value as Json, json};
 
@@ -30,18 +31,6 @@ pub struct Listed {
     pub parameters: Vec<Parameter>,
 }
 
-/// What each named profile is.
-const PROFILES: &[(&str, &str, &str)] = &[
-    ("linux-4.9", "Linux 4.9 with its defaults, the hosts of the GEMINI paper.", "[GEMINI §IV]"),
-    ("linux-6", "Linux 6, until 6.15: RACK-TLP is the only loss detector.", "[Linux]"),
-    ("dctcp-2010", "The hosts of the DCTCP paper: New Reno with SACK, a timeout of at least 300 ms.", "[DCTCP §4]"),
-    (
-        "freebsd-cee",
-        "FreeBSD of 2010 with timers for datacenters, the hosts of the lossless-Ethernet paper: host cache, growing buffers, stack delays, its own β of CUBIC, α and β of Vegas.",
-        "[CEE] [FreeBSD]",
-    ),
-];
-
 /// All of them, kind by kind, in the order of their registries.
 pub fn components() -> Vec<Listed> {
     let plain = |kind| move |(name, about, source)| Listed { kind, name, about, source, parameters: vec![] };
@@ -61,6 +50,10 @@ pub fn components() -> Vec<Listed> {
     let topologies = parts("topology", TOPOLOGIES)
         .zip(TOPOLOGIES)
         .map(|(listed, topology)| Listed { parameters: usual::keys(topology), ..listed });
+    let profiles = Profile::NAMED.iter().map(|(name, _)| {
+        let (about, source) = Profile::about(name);
+        Listed { kind: "profile", name, about, source, parameters: vec![] }
+    });
     let sizes = BUILT_IN.iter().map(|(name, about, source, _)| (*name, *about, *source));
     controllers
         .chain(parts("aqm", aqm::SPECS))
@@ -75,7 +68,7 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("routing", routing::SPECS))
         .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))
-        .chain(PROFILES.iter().copied().map(plain("profile")))
+        .chain(profiles)
         .collect()
 }
 
@@ -127,8 +120,6 @@ fn parameter(parameter: &Parameter) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use narrows_core::tcp::profile::Profile;
-
     use super::*;
 
     #[test]
@@ -138,6 +129,7 @@ mod tests {
             let same = |other: &Listed| (other.kind, other.name) == (component.kind, component.name);
             assert!(!all[..index].iter().any(same), "{}", component.name);
             assert!(component.about.ends_with('.') || component.kind == "controller", "{}", component.name);
+            assert!(component.kind != "profile" || !component.source.is_empty(), "{}", component.name);
             assert!(component.parameters.iter().all(|parameter| !parameter.about.is_empty()), "{}", component.name);
             // A tenth in units of 2⁻³² that is cut and not rounded is told as 0.0999999999.
             for parameter in component.parameters.iter().filter(|it| matches!(it.kind, Kind::Real { .. })) {
@@ -145,7 +137,5 @@ mod tests {
                 assert!(told.len() <= 9, "{} of {}: {told}", parameter.name, component.name);
             }
         }
-        let profiles: Vec<&str> = Profile::NAMED.iter().map(|(name, _)| *name).collect();
-        assert_eq!(PROFILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), profiles);
     }
 }

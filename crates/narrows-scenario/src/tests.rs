@@ -40,6 +40,7 @@ const PLAIN: Spec = Spec {
     kernel: narrows_core::cc::Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: &[],
 };

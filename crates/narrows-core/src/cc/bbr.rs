@@ -40,6 +40,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Own("bbr"),
     needs_delivery_rate: true,
     needs_every_ack: false,
+    draws: true,
     ordered: &[],
     parameters: parameters! {
         "version": Kind::Choice(&["linux-4.9", "linux-6"]), Value::Choice(0),

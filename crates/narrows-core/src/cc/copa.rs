@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "delta": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (ONE.div_ceil(1_000), 4 * ONE),

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Own("cubic"),
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "c": Kind::Real { bits: 10 }, Value::Real(410), (1, 100 * ONE),

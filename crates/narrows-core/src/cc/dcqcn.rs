@@ -29,6 +29,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "interval": Kind::Span, Value::Span(Span::from_us(50)), (0, Span::from_secs(1).as_ps()),

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "g-shift": Kind::Count, Value::Count(4), (0, 10),

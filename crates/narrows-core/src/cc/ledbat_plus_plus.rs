@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "target": Kind::Span, Value::Span(Span::from_ms(60)), (Span::from_us(1).as_ps(), Span::from_secs(10).as_ps()),

@@ -340,6 +340,8 @@ pub struct Spec {
     pub needs_delivery_rate: bool,
     /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
     pub needs_every_ack: bool,
+    /// Whether it draws random numbers ([`Context::random`]): where nothing of a plan does, all seeds give the same results.
+    pub draws: bool,
     /// Pairs of parameters of which the first may not be above the second.
     pub ordered: &'static [(&'static str, &'static str)],
     /// What an experiment may set.

@@ -26,6 +26,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[],
     parameters: parameters! {
         "virtual-rtt": Kind::Span, Value::Span(Span::from_ms(25)), (0, Span::from_secs(10).as_ps()),

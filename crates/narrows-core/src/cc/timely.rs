@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: true,
+    draws: false,
     ordered: &[("t-low", "t-high")],
     parameters: parameters! {
         "t-low": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(10).as_ps()),

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    draws: false,
     ordered: &[("alpha", "beta")],
     parameters: parameters! {
         "alpha": Kind::Packets, Value::Packets(Packets::new(2)), (0, 1 << 20),

@@ -33,6 +33,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: true,
     needs_every_ack: false,
+    draws: true,
     ordered: &[],
     parameters: parameters! {
         "utility": Kind::Choice(&["latency", "loss"]), Value::Choice(0),

@@ -303,6 +303,23 @@ impl Profile {
         ("freebsd-cee", Profile::FREEBSD_CEE),
     ];
 
+    /// What the named profile is, and where it is defined.
+    pub fn about(name: &str) -> (&'static str, &'static str) {
+        match name {
+            "linux-4.9" => ("Linux 4.9 with its defaults, the hosts of the GEMINI paper.", "[GEMINI §IV]"),
+            "linux-6" => ("Linux 6, until 6.15: RACK-TLP is the only loss detector.", "[Linux]"),
+            "dctcp-2010" => {
+                ("The hosts of the DCTCP paper: New Reno with SACK, a timeout of at least 300 ms.", "[DCTCP §4]")
+            }
+            "freebsd-cee" => (
+                "FreeBSD of 2010 with timers for datacenters, the hosts of the lossless-Ethernet paper: host cache, growing \
+                 buffers, stack delays, its own β of CUBIC, α and β of Vegas.",
+                "[CEE] [FreeBSD]",
+            ),
+            _ => ("", ""),
+        }
+    }
+
     /// Time in the stack of a host of the named profile, on the way out and on the way in, where the profile says so.
     pub fn stack_delay(name: &str) -> Option<(Span, Span)> {
         // [CEE] measured, per segment.
