@@ -64,8 +64,9 @@ def settled(**said):
 
 def test_the_time_in_which_work_settles_stands_beside_the_warm_up_and_the_time_that_counts():
     words = (
-        "unfinished work for a->b is correlated over about 8.3 s; the warm-up of 16.5 s brings it to 94 % of its mean; "
-        "2 min 28 s count, in which the mean of a run varies by 33 %"
+        "a->b settles last: the bytes of flows that are not finished there change over about 8.3 s. After the warm-up "
+        "of 16.5 s they are at 94 % of their mean, and their mean over the 2 min 28 s that count varies by 33 % "
+        "between runs"
     )
     assert outline.settling([settled()] * 2) == (("steady state", words),)
     ((_, never),) = outline.settling([settled(load=1.1, correlation_seconds=None)])

@@ -116,10 +116,10 @@ def _settling(plan: Plan) -> str:
         return f"none: {own['link']} is offered {wording.percent(own['load'], 2)} of what it carries"
     correlation, counted = own["correlation_seconds"], (plan.end_ns - plan.warmup_ns) / 1e9
     return (
-        f"unfinished work for {own['link']} is correlated over about {wording.duration(_rough(correlation))}; "
-        f"the warm-up of {wording.duration(plan.warmup_ns / 1e9)} brings it to "
-        f"{wording.percent(own['filled'], 2)} of its mean; {wording.duration(counted)} count, "
-        f"in which the mean of a run varies by {wording.percent(own['spread'], 2)}"
+        f"{own['link']} settles last: the bytes of flows that are not finished there change over about "
+        f"{wording.duration(_rough(correlation))}. After the warm-up of {wording.duration(plan.warmup_ns / 1e9)} "
+        f"they are at {wording.percent(own['filled'], 2)} of their mean, and their mean over the "
+        f"{wording.duration(counted)} that count varies by {wording.percent(own['spread'], 2)} between runs"
     )
 
 
