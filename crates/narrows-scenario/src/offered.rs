@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use narrows_core::app::Rounds;
+use narrows_core::app::{Load, Rounds};
 use narrows_core::units::Time;
 
 use crate::route::{NoPath, Routes};
@@ -47,8 +47,8 @@ pub(crate) fn expected_flows(traffic: &Traffic, end: Time) -> f64 {
 }
 
 /// For every link, the share of its rate that flows and responses to requests at random times take, in wire bits of full packets, over shortest
-/// paths and even splits. Acknowledgements, requests, long-lived flows and closed loops are not counted: the first two
-/// are small, the others take what is left.
+/// paths and even splits. Acknowledgements, requests (but for those of two tiers, which are as large as answers), long-lived flows and closed
+/// loops are not counted: the first two are small, the others take what is left.
 ///
 /// # Errors
 /// If the plan's traffic has no path; a plan made by this crate has.
@@ -65,9 +65,10 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
         Transport::Tcp => bytes,
         Transport::Datagram(_) => bytes * tcp / goodput_over_wire(mtu, &traffic.transport),
     };
-    let at_random = plan.traffic.iter().filter_map(|traffic| Some((traffic, at_random(&traffic.pattern)?)));
-    let bytes: Vec<(Cow<'_, Pairs>, f64)> =
-        at_random.map(|(traffic, (pairs, bytes))| (pairs, as_tcp(traffic, bytes))).collect();
+    let at_random = plan.traffic.iter().flat_map(|traffic| {
+        at_random(&traffic.pattern).into_iter().map(move |(pairs, bytes)| (pairs, as_tcp(traffic, bytes)))
+    });
+    let bytes: Vec<(Cow<'_, Pairs>, f64)> = at_random.collect();
     let bytes: Vec<(&Pairs, f64)> = bytes.iter().map(|(pairs, bytes)| (&**pairs, *bytes)).collect();
     Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?, tcp))
 }
@@ -82,6 +83,7 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
 ///
 /// # Errors
 /// If the plan's traffic has no path; a plan made by this crate has.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>, load: &[f64]) -> Result<Vec<Option<f64>>, NoPath> {
     let graph = &plan.network;
     // Squares of bytes that come at once, per second; those of a round come together.
@@ -95,9 +97,13 @@ pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>, load: &[f64]) -> Re
             }
             Pattern::App(kind) => {
                 let Some(mean) = kind.rounds().mean_interarrival() else { continue };
-                let (pairs, bytes) = at_random(&traffic.pattern).expect("it comes at random");
-                let round = routes.carried(&[(&pairs, bytes / per_second(mean))])?;
-                round.into_iter().map(|bytes| bytes * bytes * per_second(mean)).collect()
+                let mut all = vec![0.0; graph.links.len()];
+                for Load { pairs, bytes, at_once } in kind.rounds().loads() {
+                    let round = routes.carried(&[(&Pairs::Listed(pairs), bytes as f64)])?;
+                    let squares = round.iter().map(|bytes| bytes * at_once.map_or(*bytes, |at_once| at_once as f64));
+                    all.iter_mut().zip(squares).for_each(|(all, own)| *all += own * per_second(mean));
+                }
+                all
             }
             Pattern::List(_) => continue,
         };
@@ -110,19 +116,21 @@ pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>, load: &[f64]) -> Re
     Ok(graph.links.iter().zip(squares).zip(load).map(of_link).collect())
 }
 
-/// What comes at random whatever the network does: its pairs, and bytes per second over all of them.
+/// What comes at random whatever the network does: pairs, and bytes per second over all of them.
 #[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
-fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
+fn at_random(pattern: &Pattern) -> Vec<(Cow<'_, Pairs>, f64)> {
     match pattern {
-        Pattern::Open(open) => Some((Cow::Borrowed(&open.pairs), flows_per_second(open) * open.sizes.mean())),
+        Pattern::Open(open) => vec![(Cow::Borrowed(&open.pairs), flows_per_second(open) * open.sizes.mean())],
         Pattern::App(kind) => {
             let app = kind.rounds();
-            let mean = app.mean_interarrival()?;
-            let pairs = app.pairs();
-            let bytes = app.size().get() as f64 * pairs.len() as f64;
-            Some((Cow::Owned(Pairs::Listed(pairs)), bytes * 1e12 / mean.as_ps().max(1) as f64))
+            let Some(mean) = app.mean_interarrival() else { return vec![] };
+            let per_second = |load: Load| {
+                let bytes = load.bytes as f64 * 1e12 / mean.as_ps().max(1) as f64;
+                (Cow::Owned(Pairs::Listed(load.pairs)), bytes)
+            };
+            app.loads().into_iter().map(per_second).collect()
         }
-        Pattern::List(_) => None,
+        Pattern::List(_) => vec![],
     }
 }
 

@@ -262,14 +262,21 @@ impl Summary {
                     flows = offered::rounds(app, plan.schedule.end) * width;
                     (mean, sizes) = (Some(size), None);
                     rate = app.mean_interarrival().map(|_| flows / seconds);
-                    let packets = flows * (size / payload).max(1.0);
+                    let loads = app.loads();
+                    let bytes: f64 = loads.iter().map(|load| load.bytes as f64).sum();
+                    // With the requests, where they count.
+                    let packets = flows * (size / payload).max(1.0) * bytes / (size * width);
                     let handshakes = if fresh { flows * handshake } else { 0.0 };
                     let all = packets * with_acks + handshakes;
                     let mut different = pairs.clone();
                     different.sort_unstable();
                     different.dedup();
                     held.connections += different.len() as f64;
-                    data.push(Exchange::new(Cow::Owned(Pairs::Listed(pairs)), all, kind, flows));
+                    for load in loads {
+                        let part = load.bytes as f64 / bytes;
+                        let pairs = Cow::Owned(Pairs::Listed(load.pairs));
+                        data.push(Exchange::new(pairs, all * part, kind, flows * part));
+                    }
                 }
             }
             held.flows += flows;

@@ -79,7 +79,7 @@ fn by_flow(link: &Link) -> bool {
 fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
     let routing = plan.network.routing.filter(|_| !routes.has_choice())?;
     Some((
-        format!("`routing = \"{}\"` changes nothing: no switch has several equally short ways", routing.spec().name),
+        format!("`routing = \"{}\"` changes nothing: no switch has several equally short paths", routing.spec().name),
         "take `routing` away, or choose a topology with several equally short paths, such as `leaf-spine`".to_owned(),
     ))
 }
@@ -98,19 +98,17 @@ fn unweighed(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
     let rate = |link: &u32| links[*link as usize].rate;
     let unlike = |choice: &Vec<u32>| choice.iter().any(|link| rate(link) != rate(&choice[0]));
     let found: BTreeSet<u32> = routes.choices().filter(unlike).flatten().collect();
-    let names: Vec<&str> = found.iter().map(|link| links[*link as usize].name.as_str()).collect();
-    let rates: BTreeSet<Rate> = found.iter().map(rate).collect();
-    let rates: Vec<String> = rates.iter().map(Rate::to_string).collect();
+    let mut by_rate: BTreeMap<Rate, Vec<&str>> = BTreeMap::new();
+    found.iter().for_each(|link| by_rate.entry(rate(link)).or_default().push(&links[*link as usize].name));
+    let told: Vec<String> = by_rate.iter().map(|(rate, names)| format!("{rate} ({})", listed(names))).collect();
     let policy = plan.network.routing.as_ref().map_or(ECMP, |routing| routing.spec().name);
     (!found.is_empty()).then(|| {
         (
             format!(
-                "equally short ways begin at links of {}, {}: `{policy}` sends as much over each, whatever its rate",
-                rates.join(" and "),
-                listed(&names)
+                "equally short paths begin at links of {}: `{policy}` sends as much over each, whatever its rate",
+                told.join(" and ")
             ),
-            "give these links one `rate`; or expect the slow ones to fill first, below the offered load that `check` tells"
-                .to_owned(),
+            "give these links one `rate`, or expect the slow ones to be the busiest".to_owned(),
         )
     })
 }
@@ -226,7 +224,7 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
         };
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
-            format!("give ports on its paths what marks, such as `{marks}`"),
+            format!("give ports on its paths an AQM or a scheduler that marks, such as `{marks}`"),
         )
     };
     by_controller.into_iter().map(say).collect()

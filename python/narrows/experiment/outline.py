@@ -113,7 +113,7 @@ def _settling(plan: Plan) -> str:
     if own is None:
         return ""
     if own["correlation_seconds"] is None:
-        return f"none: {own['link']} is offered {wording.percent(own['load'], 2)} of what it carries"
+        return f"none: {own['link']} is offered {wording.percent(own['load'], 3)} of what it carries"
     correlation, counted = own["correlation_seconds"], (plan.end_ns - plan.warmup_ns) / 1e9
     return (
         f"{own['link']} settles last: the bytes of flows that are not finished there change over about "

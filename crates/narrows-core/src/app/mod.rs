@@ -196,6 +196,17 @@ pub enum Fact {
     Parameter(Parameter, Value),
 }
 
+/// Data of a round, or of the mean of rounds that differ: so many bytes, evenly over these pairs of source and destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Source and destination.
+    pub pairs: Vec<(u32, u32)>,
+    /// Bytes over all of them, in a round.
+    pub bytes: u64,
+    /// Bytes that come to a destination together; `None`: all that the round sends over a link.
+    pub at_once: Option<u64>,
+}
+
 /// What a plan says of an application that goes in rounds, each of one flow over each of its pairs: what estimates, checks
 /// and texts need to know of it.
 pub trait Rounds {
@@ -207,6 +218,12 @@ pub trait Rounds {
     }
     /// Size of each flow.
     fn size(&self) -> Bytes;
+    /// What a round sends in the mean. Requests are left out where they are small.
+    fn loads(&self) -> Vec<Load> {
+        let pairs = self.pairs();
+        let bytes = self.size().get() * pairs.len() as u64;
+        Vec::from([Load { pairs, bytes, at_once: None }])
+    }
     /// Whether destinations ask for their flows, and open the connections.
     fn asks(&self) -> bool;
     /// When the first round begins, or those at random may.

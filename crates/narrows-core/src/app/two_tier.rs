@@ -12,7 +12,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
-use super::{App, Application, Fact, FlowStart, Reply, Request, Rounds, Run, Start, Times};
+use super::{App, Application, Fact, FlowStart, Load, Reply, Request, Rounds, Run, Start, Times};
 use crate::rng::{SmallStream, mix};
 use crate::units::{Bytes, Span, Time};
 
@@ -118,6 +118,25 @@ impl Rounds for TwoTier {
 
     fn size(&self) -> Bytes {
         self.response
+    }
+
+    /// Requests, which are as large as answers by default, and answers, in both directions alike. Each host is the client as often
+    /// as any other, and the aggregator as often as the others of its rack: a query goes over one pair within the client's
+    /// rack, one to each other rack, and one for each host that an aggregator asks.
+    fn loads(&self) -> Vec<Load> {
+        let each = self.request.get() + self.response.get();
+        let (racks, asked) = (u64::from(self.racks()), u64::from(self.asked()));
+        let racks_of = (0..).zip(&self.racks).flat_map(|(rack, hosts)| hosts.iter().map(move |&host| (host, rack)));
+        let racks_of: BTreeMap<u32, u32> = racks_of.collect();
+        let (within, across) =
+            self.possible_pairs().into_iter().partition(|(one, other)| racks_of[one] == racks_of[other]);
+        let within = Load {
+            pairs: within,
+            bytes: each * (1 + racks * asked),
+            at_once: Some(asked.max(1) * self.response.get()),
+        };
+        let across = Load { pairs: across, bytes: each * (racks - 1), at_once: Some(racks * self.response.get()) };
+        [within, across].into_iter().filter(|load| load.bytes > 0).collect()
     }
 
     fn asks(&self) -> bool {

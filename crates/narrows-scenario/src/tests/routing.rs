@@ -72,10 +72,10 @@ fn unlike_links_among_which_a_policy_chooses_are_warned_of() {
         );
         let experiment = crate::load_str(&text(routing, "", &topology, ""), &Default::default(), &Default::default());
         let experiment = experiment.unwrap_or_else(|error| panic!("{}", error.render()));
-        experiment.warnings.into_iter().map(|warning| warning.text).find(|text| text.starts_with("equally short ways"))
+        experiment.warnings.into_iter().map(|warning| warning.text).find(|text| text.starts_with("equally short paths"))
     };
     let told = warned("", ["1Gbps", "10Gbps"], "").expect("warned of");
-    assert!(told.contains("links of 1Gbps and 10Gbps, `"), "{told}");
+    assert!(told.contains("links of 1Gbps (`") && told.contains(") and 10Gbps (`"), "{told}");
     assert!(told.contains("`ecmp` sends as much over each"), "{told}");
     assert!(warned("routing = \"spray\"", ["1Gbps", "10Gbps"], "").expect("as well").contains("`spray`"));
     assert_eq!(warned("", ["10Gbps", "10Gbps"], ""), None);

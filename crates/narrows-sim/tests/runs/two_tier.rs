@@ -1,7 +1,7 @@
 //! Scatter and gather in two tiers, from an experiment's text to the results.
 
 use crate::plans::run;
-use narrows_plan::Plan;
+use narrows_plan::{Plan, Role};
 
 fn plan(rate: &str) -> Plan {
     let text = format!(
@@ -52,6 +52,27 @@ fn racks_of_one_host_and_connections_that_are_kept_are_refused() {
     };
     assert!(refused(1, "").contains("its racks have between 1 and 1 hosts"));
     assert!(refused(2, "connections = { persistent = { pool = 1 } }").contains("persistent"));
+}
+
+/// Of each link: 20 KB there and 20 KB back for each flow, wherever the random clients and aggregators are.
+#[test]
+fn as_much_is_offered_as_ports_carry() {
+    let plan = plan("20000/s");
+    let results = run(&plan, 5);
+    let offered = narrows_scenario::offered_load(&plan).expect("all hosts have a path");
+    let drawn = results.requests.len() as f64 / 2_000.0;
+    for role in [Role::Host, Role::Edge, Role::Fabric] {
+        let of_role = || results.ports.iter().filter(|row| plan.network.links[row.port as usize].role == role);
+        let carried: Vec<f64> = of_role().map(|row| row.utilisation).collect();
+        let expected: Vec<f64> = of_role().map(|row| offered[row.port as usize] * drawn).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        // Handshakes and acknowledgements come on top.
+        let more = mean(&carried) / mean(&expected);
+        assert!((1.0..1.1).contains(&more), "{role:?}: {carried:?} {expected:?}");
+        for (carried, expected) in carried.iter().zip(expected) {
+            assert!((0.85..1.2).contains(&(carried / expected)), "{role:?}: {carried} for {expected}");
+        }
+    }
 }
 
 #[test]
