@@ -23,7 +23,7 @@ class PathKind:
     """Equally short ways of these two hosts that are alike."""
     rtt_ps: tuple[int, int]
     """Delays of links and stacks, both ways; nothing for serialisation and queues. Over the quickest and the slowest of
-    the equally short ways back."""
+    the equally short paths back."""
     rate_bps: int
     """Of the slowest link of the way there."""
     loss: float
