@@ -14,6 +14,15 @@ struct cautious {
 	__u32 is_late;
 };
 
+/* Sequence numbers begin anywhere: 0 may be far ahead. */
+SEC("struct_ops")
+void BPF_PROG(cautious_init, struct sock *sk)
+{
+	struct cautious *ca = inet_csk_ca(sk);
+
+	ca->fresh_from = tcp_sk(sk)->snd_una;
+}
+
 SEC("struct_ops")
 void BPF_PROG(cautious_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
@@ -57,6 +66,7 @@ __u32 BPF_PROG(cautious_undo_cwnd, struct sock *sk)
 
 SEC(".struct_ops.link")
 struct tcp_congestion_ops cautious = {
+	.init = (void *)cautious_init,
 	.pkts_acked = (void *)cautious_pkts_acked,
 	.cong_avoid = (void *)cautious_cong_avoid,
 	.ssthresh = (void *)cautious_ssthresh,
