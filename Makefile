@@ -51,7 +51,7 @@ quick: fast
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
-	$(BIN)/pytest -m 'not (simulator or page or system or ray or live)'
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m 'not (simulator or page or system or ray or live)'
 QUICK := core network plan scenario
 
 # Clippy compiles what the tests run: lints cost what compiling costs, and not both. The native module is built with the rest,
