@@ -46,9 +46,10 @@ pub(crate) fn expected_flows(traffic: &Traffic, end: Time) -> f64 {
     }
 }
 
-/// For every link, the share of its rate that flows and responses to requests at random times take, in wire bits of full packets, over shortest
-/// paths and even splits. Acknowledgements, requests (but for those of two tiers, which are as large as answers), long-lived flows and closed
-/// loops are not counted: the first two are small, the others take what is left.
+/// For every link, the share of its rate that flows and responses to requests at random times take, in wire bits of
+/// full packets, over shortest paths and even splits. Acknowledgements, requests (but for those of two tiers, which are
+/// as large as answers), long-lived flows and closed loops are not counted: the first two are small, the others take
+/// what is left.
 ///
 /// # Errors
 /// If the plan's traffic has no path; a plan made by this crate has.

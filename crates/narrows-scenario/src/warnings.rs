@@ -84,7 +84,7 @@ fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
     ))
 }
 
-/// Equally short ways that begin on links of unlike rates: each gets as much, and the slowest fills first.
+/// Equally short paths that begin on links of unlike rates: each gets as much, and the slowest fills first.
 fn unweighed(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
     let links = &plan.network.links;
     // By switch, to tell quickly that there is nothing to look for.

@@ -123,7 +123,8 @@ pub enum Reply {
 /// The machine of one application.
 pub trait Application {
     /// When it is to be polled next; `None` if not before a flow is [asked for](Self::handle_request),
-    /// [sent](Self::handle_sent) or [delivered](Self::handle_delivered). After a poll that found nothing more, it lies after that poll's time.
+    /// [sent](Self::handle_sent) or [delivered](Self::handle_delivered). After a poll that found nothing more, it lies
+    /// after that poll's time.
     fn next_at(&mut self) -> Option<Time>;
 
     /// The next flow that begins by `now`. To be called until there is none.

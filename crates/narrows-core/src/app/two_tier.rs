@@ -130,11 +130,8 @@ impl Rounds for TwoTier {
         let racks_of: BTreeMap<u32, u32> = racks_of.collect();
         let (within, across) =
             self.possible_pairs().into_iter().partition(|(one, other)| racks_of[one] == racks_of[other]);
-        let within = Load {
-            pairs: within,
-            bytes: each * (1 + racks * asked),
-            at_once: Some(asked.max(1) * self.response.get()),
-        };
+        let within =
+            Load { pairs: within, bytes: each * (1 + racks * asked), at_once: Some(asked * self.response.get()) };
         let across = Load { pairs: across, bytes: each * (racks - 1), at_once: Some(racks * self.response.get()) };
         [within, across].into_iter().filter(|load| load.bytes > 0).collect()
     }
