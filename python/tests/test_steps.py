@@ -27,6 +27,11 @@ def made(*series):
     return replace(data, long=labelled(long))
 
 
+def windows(*series):
+    data = made(*series)
+    return replace(data, long=data.long.with_columns(pl.lit(2 * BIN_NS).alias("base_rtt_ns")))
+
+
 # One flow alone for 3 s, then two for 4 s: the second comes to half of the line after 1 s.
 FIRST = goodputs(0, [100] * 60 + [90] * 20 + [50] * 60)
 SECOND = goodputs(1, [10] * 20 + [50] * 60, begin=60)
@@ -81,14 +86,23 @@ def test_without_two_flows_nothing_is_shared():
         value_by_seed(made(FIRST), "convergence", ("a",))
 
 
-def test_the_first_cut_is_the_first_fall_of_the_window():
-    windows = [goodputs(0, [8, 8, 6, 3, 9], quantity="window_packets"), goodputs(1, [4, 2], quantity="window_packets")]
-    data = made(*windows)
-    assert value_by_seed(data, "first_cut", ("a",)) == {1: pytest.approx((0.25 + 0.5) / 2)}
-    only = replace(data, flows=data.flows.with_columns(pl.lit("x").alias("workload")))
-    assert value_by_seed(only, "first_cut", ("a / x",)) == {1: pytest.approx(0.25)}
-    with pytest.raises(NotEvaluable, match="no window was sampled"):
-        value_by_seed(made(FIRST), "first_cut", ("a",))
+def test_the_first_cut_is_the_fall_until_the_window_stays_for_a_base_rtt():
+    # A sample every 50 ms; the base RTT is two of them.
+    slow = goodputs(0, [8, 8, 8, 7, 6, 5, 5, 4, 4, 3], quantity="window_packets")
+    fast = goodputs(1, [4, 2, 2, 1, 1], quantity="window_packets")
+    assert value_by_seed(windows(slow), "first_cut", ("a",)) == {1: pytest.approx(3 / 8)}
+    both = windows(slow, fast)
+    assert value_by_seed(both, "first_cut", ("a",)) == {1: pytest.approx((3 / 8 + 1 / 2) / 2)}
+    only = replace(both, flows=both.flows.with_columns(pl.lit("y").alias("workload")))
+    assert value_by_seed(only, "first_cut", ("a / y",)) == {1: pytest.approx(1 / 2)}
+
+
+def test_a_window_that_does_not_fall_or_falls_to_the_end_has_no_first_cut():
+    rising = goodputs(0, [1, 2, 2, 3], quantity="window_packets")
+    falling = goodputs(0, [8, 7, 6, 5], quantity="window_packets")
+    for series in (FIRST, rising, falling):
+        with pytest.raises(NotEvaluable, match="no window was sampled"):
+            value_by_seed(windows(series), "first_cut", ("a",))
 
 
 def test_the_figure_has_a_line_for_each_sender_and_means_over_a_second():

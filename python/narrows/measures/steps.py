@@ -50,22 +50,37 @@ def goodput_std(frames: Frames, arm: str) -> BySeed:
 
 @measure("")
 def first_cut(frames: Frames, arm: str) -> BySeed:
-    """By which share the window falls when it first falls, mean over the flows."""
-    flows = frames.long.filter(pl.col("case") == arm).select("seed", pl.format("flow-{}", "flow").alias("entity"))
-    fall = 1.0 - pl.col("value") / pl.col("value").shift(1)
-    table = (
+    """By which share the window falls when it first falls, until it stays for a base RTT; mean over the flows.
+
+    A sender reduces at once, or over as many acknowledgements as a window has: either way it is one cut.
+    """
+    flows = frames.long.filter(pl.col("case") == arm).select(
+        "seed", pl.format("flow-{}", "flow").alias("entity"), "base_rtt_ns"
+    )
+    before = pl.col("value").shift(1).over("seed", "entity")
+    stays_ns = pl.col("time_ns").shift(-1).over("seed", "entity") - pl.col("time_ns")
+    changes = (
         frames.series.filter((pl.col("quantity") == WINDOW) & (pl.col("case") == arm))
         .join(flows.lazy(), on=["seed", "entity"])
         .sort("seed", "entity", "time_ns")
-        .group_by("seed", "entity", maintain_order=True)
-        .agg(fall.filter(fall > 0).first().alias("value"))
+        .with_columns(before.alias("before"))
+        .filter(pl.col("before").is_null() | (pl.col("before") != pl.col("value")))
+        .with_columns(
+            (stays_ns >= pl.col("base_rtt_ns")).alias("stays"), (pl.col("value") < pl.col("before")).alias("falls")
+        )
+    )
+    since = changes.filter(pl.col("falls").fill_null(value=False).cum_max().over("seed", "entity"))
+    table = (
+        since.group_by("seed", "entity", maintain_order=True)
+        .agg((1.0 - pl.col("value").filter("stays").first() / pl.col("before").first()).alias("value"))
+        .drop_nulls("value")
         .group_by("seed", maintain_order=True)
         .agg(pl.col("value").mean())
         .collect()
     )
     found = by_seed(table)
     if not found:
-        raise NotEvaluable("no window was sampled that falls")
+        raise NotEvaluable("no window was sampled that falls and stays")
     return found
 
 
