@@ -16,7 +16,7 @@ def plan(*traffic, load=0.0):
 
 
 def said(*plans):
-    return dict(outline.setting(plans))
+    return dict(outline.joined(outline.setting(plans)))
 
 
 def test_kinds_that_are_alike_share_a_line_and_many_are_told_by_the_first_and_last():
@@ -68,7 +68,7 @@ def test_the_time_in_which_work_settles_stands_beside_the_warm_up_and_the_time_t
         "of 16.5 s they are at 94 % of their mean, and their mean over the 2 min 28 s that count varies by 33 % "
         "between runs"
     )
-    assert outline.settling([settled()] * 2) == (("steady state", words),)
-    ((_, never),) = outline.settling([settled(load=1.1, correlation_seconds=None)])
+    assert outline.settling([settled()] * 2) == (("steady state", (words, words)),)
+    ((_, (never,)),) = outline.settling([settled(load=1.1, correlation_seconds=None)])
     assert never == "none: a->b is offered 110 % of what it carries"
-    assert outline.settling([SimpleNamespace(summary={"settling": None})]) == ()
+    assert outline.settling([SimpleNamespace(summary={"settling": None})]) == (("steady state", ("",)),)

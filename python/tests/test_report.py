@@ -19,6 +19,7 @@ from narrows import api
 from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.experiment import Difference
+from narrows.experiment.whose import whose
 from narrows.figures import palette, queues, style
 from narrows.report import bundle, contrast, page, selection
 from narrows.results import Results
@@ -850,15 +851,16 @@ def test_flow_control_is_told_with_its_thresholds_and_whose_it_is(lossless):
 
 def test_values_are_told_by_as_few_axes_as_decide():
     own = members(SCHEMES[:3], BUFFERING, CONTROLLERS)
+    labels = contrast.labels(own)
     by_scheme = {member.case: "marks" if member.arm == "s1" else "–" for member in own}
-    assert contrast.whose(by_scheme, own) == (("marks", "s1"),)
+    assert whose(by_scheme, labels) == (("marks", "s1"),)
     by_axis = {member.case: dict(member.axes)["cc"] for member in own}
-    assert contrast.whose(by_axis, own) == tuple((cc, f"cc={cc}") for cc in CONTROLLERS[1])
+    assert whose(by_axis, labels) == tuple((cc, f"cc={cc}") for cc in CONTROLLERS[1])
     by_both = {
         member.case: "200KB" if member.arm == "s2" and ("fabric.buffering", "input") in member.axes else "1MB"
         for member in own
     }
-    assert contrast.whose(by_both, own) == (
+    assert whose(by_both, labels) == (
         ("1MB", "buffering=input: s0, s1; buffering=output: all"), ("200KB", "buffering=input: s2"),
     )  # fmt: skip
 

@@ -104,6 +104,8 @@ pub struct RoleSummary {
     pub mean_load: f64,
     /// Largest.
     pub max_load: f64,
+    /// Name of the first port with the largest.
+    pub busiest: String,
 }
 
 /// A link that will be busy.
@@ -436,13 +438,15 @@ fn slow_down(data: &mut [Exchange<'_>], graph: &Graph, routes: &Routes<'_>, seco
 #[expect(clippy::cast_precision_loss, reason = "numbers of links are far below 2^53")]
 fn roles(graph: &Graph, offered: &[f64]) -> Vec<RoleSummary> {
     let of = |role: Role| {
-        let loads: Vec<f64> =
-            graph.links.iter().zip(offered).filter(|(link, _)| link.role == role).map(|(_, load)| *load).collect();
-        (!loads.is_empty()).then(|| RoleSummary {
+        let of_role = graph.links.iter().zip(offered).enumerate().filter(|(_, (link, _))| link.role == role);
+        let loads: Vec<(usize, f64)> = of_role.map(|(place, (_, load))| (place, *load)).collect();
+        let (busiest, max_load) = loads.iter().copied().reduce(|most, one| if one.1 > most.1 { one } else { most })?;
+        Some(RoleSummary {
             role: role.name(),
             ports: loads.len(),
-            mean_load: loads.iter().sum::<f64>() / loads.len() as f64,
-            max_load: loads.iter().copied().fold(0.0, f64::max),
+            mean_load: loads.iter().map(|(_, load)| load).sum::<f64>() / loads.len() as f64,
+            max_load,
+            busiest: graph.links[busiest].name.clone(),
         })
     };
     Role::ALL.into_iter().filter_map(of).collect()

@@ -19,9 +19,12 @@ from narrows.cli.output import OUT, line
 from narrows.cli.run import experiment_files
 from narrows.errors import bad_input
 from narrows.experiment import ABSENT, apart, outline
+from narrows.experiment.whose import whose
 
 if TYPE_CHECKING:
-    from narrows.experiment import Experiment
+    from collections.abc import Sequence
+
+    from narrows.experiment import Experiment, Plan
 
 
 def check(
@@ -113,9 +116,9 @@ def _print_tables(experiment: Experiment) -> None:
     plans, seeds = wording.plural(len(experiment.plans), "plan"), wording.plural(len(experiment.seeds), "seed")
     OUT.print(f"{plans} × {seeds} = {wording.plural(runs, 'run')} of {ends} simulated\n")
     facts = Table(box=None, show_header=False, pad_edge=False)
-    built = (*outline.setting(summaries), *outline.settling(experiment.plans), *outline.network(summaries))
-    for name, value in (*built, *outline.cost(summaries, hold_ns)):
-        facts.add_row(f"[dim]{name}[/]", escape(value))
+    built = (*outline.setting(summaries), *outline.busiest(summaries), *outline.settling(experiment.plans), *outline.network(summaries))
+    for name, texts in (*built, *outline.cost(summaries, hold_ns)):
+        _add_fact(facts, name, texts, experiment.plans)
     cores = os.cpu_count() or 1
     total = sum(outline.seconds(summary, hold_ns) for summary in summaries) * len(experiment.seeds)
     wall = wording.duration(float(f"{total / min(cores, runs):.2g}"))
@@ -123,8 +126,9 @@ def _print_tables(experiment: Experiment) -> None:
     OUT.print(facts)
     OUT.print()
     network.print_drawing(experiment)
-    OUT.print()
-    OUT.print(_differences(experiment))
+    if len(experiment.plans) > 1:
+        OUT.print()
+        OUT.print(_differences(experiment))
     _, own = apart(experiment.differences)
     if any(not item.declared for item in experiment.differences):
         OUT.print("\n[red]red: not declared by a scheme[/]")
@@ -134,17 +138,28 @@ def _print_tables(experiment: Experiment) -> None:
         OUT.print(f"[dim]{wording.plural(len(own), 'controller parameter')}: see `narrows cc show NAME`[/]")
 
 
+def _add_fact(table: Table, name: str, texts: Sequence[str], plans: Sequence[Plan]) -> None:
+    """A row for each value, which says whose it is where plans have several."""
+    values = {plan.case: text or ABSENT for plan, text in zip(plans, texts, strict=True)}
+    told = whose(values, _labels(plans))
+    several = len(set(values.values())) > 1
+    for place, (text, who) in enumerate(told[: outline.MAX_VALUES]):
+        owner = f" [dim]({escape(who)})[/]" if several else ""
+        table.add_row("" if place else f"[dim]{name}[/]", escape(text) + owner)
+    if len(told) > outline.MAX_VALUES:
+        table.add_row("", f"[dim]and {len(told) - outline.MAX_VALUES} more[/]")
+
+
+def _labels(plans: Sequence[Plan]) -> dict[str, dict[str, str]]:
+    return {plan.case: {"": plan.arm, **dict(plan.axes)} for plan in plans}
+
+
 def _differences(experiment: Experiment) -> Table:
-    """A row per plan: what is not the same in all of them, as far as it has it."""
+    """What is not the same in all plans: each value of each setting, and whose it is."""
     shown, _ = apart(experiment.differences)
-    table = Table("scheme", "plan", "what differs", box=None, header_style="dim", pad_edge=False)
-    for plan in experiment.plans:
-        values = ((item.declared, item.path, dict(item.values).get(plan.case, ABSENT)) for item in shown)
-        texts = [_setting(path, value, declared=declared) for declared, path, value in values if value != ABSENT]
-        table.add_row(escape(plan.case), plan.hash[:8], "  ".join(texts) or "nothing")
+    table = Table("what differs", "value", "of", box=None, header_style="dim", pad_edge=False)
+    for item in shown:
+        for place, (value, who) in enumerate(whose(dict(item.values), _labels(experiment.plans))):
+            path = escape("" if place else item.path)
+            table.add_row(path if item.declared else f"[red]{path}[/]", escape(value), escape(who))
     return table
-
-
-def _setting(path: str, value: str, *, declared: bool) -> str:
-    text = escape(f"{path}={value}")
-    return text if declared else f"[red]{text}[/]"

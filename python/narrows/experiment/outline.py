@@ -23,17 +23,31 @@ SIMULATED_TIME: Final = "simulated time"
 _MAX_TRAFFIC: Final = 6
 _MAX_NAMES: Final = 3
 _MAX_EVENTS: Final = 12
-_MAX_VALUES: Final = 4
+MAX_VALUES: Final = 4
+"""Values of one fact that are told."""
+
+Facts = tuple[tuple[str, tuple[str, ...]], ...]
+"""What there is to say of plans: of each fact its name, and what it is in each plan; empty where it says nothing."""
 
 
-def setting(summaries: Sequence[Summary]) -> Pairs:
-    """What is simulated: for what is not the same in all plans, each of the values."""
+def setting(summaries: Sequence[Summary]) -> Facts:
+    """What is simulated."""
     return (
         ("network", _each(summaries, _network)),
-        *(("traffic", text) for text in _traffic(summaries)),
-        *(("on links", text) for text in _links(summaries)),
+        *(("traffic", _all(summaries, text)) for text in _traffic(summaries)),
+        *(("on links", _all(summaries, text)) for text in _links(summaries)),
         ("offered load", _each(summaries, _load)),
     )
+
+
+def busiest(summaries: Sequence[Summary]) -> Facts:
+    """The port of each role that is offered most, where others are offered less."""
+    return (("busiest ports", _each(summaries, _busiest)),)
+
+
+def joined(facts: Facts) -> Pairs:
+    """Each fact with all of its values, as captions have it."""
+    return tuple((name, _joined(texts)) for name, texts in facts)
 
 
 LINKS: Final = {
@@ -42,18 +56,17 @@ LINKS: Final = {
 """What links of a role are called."""
 
 
-def network(summaries: Sequence[Summary]) -> Pairs:
+def network(summaries: Sequence[Summary]) -> Facts:
     """What was built, in detail: nodes, base RTT, hosts, and what ports of each role do."""
     own = [summary["network"] for summary in summaries]
     roles = dict.fromkeys(links["role"] for it in own for links in it["links"])
-    told = [
+    return (
         ("nodes", _each(own, lambda it: it["nodes"])),
         ("base RTT", _each(own, base_rtt)),
         ("hosts", _each(own, hosts)),
-        ("routing", _each(own, routing) if any(it["routing"] for it in own) else ""),
+        *((("routing", _each(own, routing)),) if any(it["routing"] for it in own) else ()),
         *((LINKS[role], _each(own, lambda it, role=role: _links_of(it, role))) for role in roles),  # type: ignore[misc]
-    ]
-    return tuple((name, text) for name, text in told if text)
+    )
 
 
 def base_rtt(network: Network) -> str:
@@ -90,7 +103,7 @@ def _kind_of_links(links: Links) -> str:
     return ", ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
 
 
-def cost(summaries: Sequence[Summary], hold_ns: float) -> Pairs:
+def cost(summaries: Sequence[Summary], hold_ns: float) -> Facts:
     """What a run costs, estimated."""
     return (
         ("packets", _each(summaries, lambda it: f"about {wording.count(_rough(it['packets']), 2)} in a run")),
@@ -100,12 +113,9 @@ def cost(summaries: Sequence[Summary], hold_ns: float) -> Pairs:
     )
 
 
-def settling(plans: Sequence[Plan]) -> Pairs:
+def settling(plans: Sequence[Plan]) -> Facts:
     """How long unfinished work takes to settle beside the warm-up and the time that counts, where that can be said."""
-    found = [_settling(plan) for plan in plans]
-    told = list(dict.fromkeys(text for text in found if text))
-    more = f"; and {len(told) - _MAX_VALUES} more" if len(told) > _MAX_VALUES else ""
-    return (("steady state", "; ".join(told[:_MAX_VALUES]) + more),) if told else ()
+    return (("steady state", tuple(_settling(plan) for plan in plans)),)
 
 
 def _settling(plan: Plan) -> str:
@@ -203,6 +213,15 @@ def _load(summary: Summary) -> str:
     return ", ".join(loads) or "as much as " + " and ".join(own)
 
 
+def _busiest(summary: Summary) -> str:
+    unlike = (role for role in reversed(summary["roles"]) if _role_is_uneven(role))
+    return ", ".join(f"{role['role']} {role['busiest']} {wording.percent(role['max_load'], 2)}" for role in unlike)
+
+
+def _role_is_uneven(role: RoleLoad) -> bool:
+    return wording.percent(role["mean_load"], 2) != wording.percent(role["max_load"], 2)
+
+
 def _done_before(summary: Summary) -> bool:
     """Whether all may be done before the end: every flow has a size, and none arrives by a clock."""
     return all(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in summary["traffic"])
@@ -220,10 +239,18 @@ def ends(ends_ns: Iterable[int]) -> str:
 
 def _role(role: RoleLoad) -> str:
     mean, most = wording.percent(role["mean_load"], 2), wording.percent(role["max_load"], 2)
-    return f"{role['role']} {mean}" + (f" (busiest {most})" if most != mean else "")
+    return f"{role['role']} {mean}" + (f" (busiest {most})" if _role_is_uneven(role) else "")
 
 
-def _each(told: Sequence[_T], text: Callable[[_T], str]) -> str:
-    found = list(dict.fromkeys(text(one) for one in told))
-    more = f"; and {len(found) - _MAX_VALUES} more" if len(found) > _MAX_VALUES else ""
-    return "; ".join(found[:_MAX_VALUES]) + more
+def _each(told: Sequence[_T], text: Callable[[_T], str]) -> tuple[str, ...]:
+    return tuple(text(one) for one in told)
+
+
+def _all(summaries: Sequence[Summary], text: str) -> tuple[str, ...]:
+    return (text,) * len(summaries)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    found = [text for text in dict.fromkeys(texts) if text]
+    more = f"; and {len(found) - MAX_VALUES} more" if len(found) > MAX_VALUES else ""
+    return "; ".join(found[:MAX_VALUES]) + more

@@ -99,6 +99,8 @@ class RoleLoad(TypedDict):
     ports: int
     mean_load: float
     max_load: float
+    busiest: str
+    """A port with the largest."""
 
 
 class Bottleneck(TypedDict):

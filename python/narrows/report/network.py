@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from narrows import native
 from narrows.errors import BadInput
 from narrows.experiment import ABSENT, labelled, outline
-from narrows.report.contrast import whose
+from narrows.experiment.whose import whose
+from narrows.report.contrast import labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,4 +131,4 @@ def _told(values: Mapping[str, str], members: Mapping[str, Member]) -> Told:
     different = dict.fromkeys(values.values())
     if len(different) == 1:
         return tuple((value or ABSENT, "") for value in different)
-    return whose(values, list(members.values()))
+    return whose(values, labels(list(members.values())))

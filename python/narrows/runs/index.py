@@ -189,7 +189,10 @@ def entry_of(experiment: Experiment, *, version: str, root: Path) -> Entry:
         command="",
         members=members,
         differences=experiment.differences,
-        setting=((outline.SIMULATED_TIME, outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
+        setting=(
+            (outline.SIMULATED_TIME, outline.simulated_time(summaries, ends)),
+            *outline.joined(outline.setting(summaries)),
+        ),
         backend=experiment.backend,
         other_seeds=experiment.other_seeds,
         warnings=experiment.warnings,
