@@ -100,6 +100,7 @@ class Comparison(Tabular):
             *(text for one in results for text in _notices(one, others if one is first else [first])),
             *([_without_base(first)] if not others else []),
             *_fewer_seeds(self.rows),
+            *_without_congestion(results),
             *_unfinished(results),
             *(_of_several_kinds(one) for one in results),
         ]
@@ -178,6 +179,23 @@ def _summary(rows: Sequence[Row]) -> Summary:
         ratios=len(ratios),
         configurations=len(rows),
     )
+
+
+def _without_congestion(results: Sequence[Results]) -> Iterator[str]:
+    """A sentence where ports counted packets, and none of these was marked, sampled or lost."""
+    signs = (
+        "marked_packets",
+        "congestion_samples",
+        "dropped_packets",
+        "lost_on_wire_packets",
+        "lost_in_outage_packets",
+    )
+    sums = [one.frames.ports.select("sent_packets", *signs).sum().row(0) for one in results]
+    if any(sent for sent, *_ in sums) and not any(any(counts) for _, *counts in sums):
+        yield (
+            "no packet was marked or lost in any of these runs: controllers that respond to marks and losses alone had "
+            "nothing to respond to"
+        )
 
 
 def _fewer_seeds(rows: Sequence[Row]) -> Iterator[str]:

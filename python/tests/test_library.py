@@ -265,3 +265,12 @@ def test_a_report_is_a_page_with_the_means_and_charts_of_each_case(made):
     assert len(charts) > 3
     for text in charts:
         assert any(json.loads(text)["datasets"].values()), "it has what it draws"
+
+
+@pytest.mark.simulator
+def test_a_comparison_says_where_controllers_had_nothing_to_respond_to(folder, made):
+    light = {"traffic.web.arrivals.poisson.load": "0.01", "traffic.web.size": '{ fixed = "1KB" }'}
+    calm = narrows.Experiment(UNNAMED, settings=light, seeds=1).run(out="calm").join()
+    said = "no packet was marked or lost in any of these runs"
+    assert any(text.startswith(said) for text in calm.compare().notices)
+    assert not any(text.startswith(said) for text in made.compare().notices)

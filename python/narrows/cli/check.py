@@ -116,7 +116,12 @@ def _print_tables(experiment: Experiment) -> None:
     plans, seeds = wording.plural(len(experiment.plans), "plan"), wording.plural(len(experiment.seeds), "seed")
     OUT.print(f"{plans} × {seeds} = {wording.plural(runs, 'run')} of {ends} simulated\n")
     facts = Table(box=None, show_header=False, pad_edge=False)
-    built = (*outline.setting(summaries), *outline.busiest(summaries), *outline.settling(experiment.plans), *outline.network(summaries))
+    built = (
+        *outline.setting(summaries),
+        *outline.busiest(summaries),
+        *outline.settling(experiment.plans),
+        *outline.network(summaries),
+    )
     for name, texts in (*built, *outline.cost(summaries, hold_ns)):
         _add_fact(facts, name, texts, experiment.plans)
     cores = os.cpu_count() or 1
