@@ -85,6 +85,12 @@ impl Traffic {
 }
 
 impl Pattern {
+    /// The number of the request that waits for the flow with this number, though the flow is no answer to it.
+    pub fn awaited_by(&self, sequence: u32) -> Option<u32> {
+        let Pattern::App(kind) = self else { return None };
+        kind.rounds().awaited_by(sequence)
+    }
+
     /// Who may send to whom.
     pub fn pairs(&self) -> Vec<(u32, u32)> {
         match self {

@@ -138,7 +138,8 @@ row! {
     start_ns: u64, "ns", "Simulated time at which the client sent the request.";
     completion_ns: Option<u64>, "ns", "From `start_ns` to the last byte of the last response. Null if unfinished.";
     responses: u32, NONE, "Responses received.";
-    timeouts, NONE, "Retransmission timeouts on any of its flows." = run.timeouts[row.request as usize];
+    timeouts: u32, NONE,
+        "Retransmission timeouts of the flows that answer it, and of `two-tier` of those by which its aggregators are answered.";
 }
 
 row! {

@@ -87,19 +87,11 @@ pub fn columns(name: &str) -> Option<SchemaRef> {
 pub(crate) struct Run<'a> {
     plan: &'a Plan,
     pub(crate) results: &'a Results,
-    /// Retransmission timeouts of all flows of each request, by its number.
-    pub(crate) timeouts: Vec<u32>,
 }
 
 impl<'a> Run<'a> {
     fn new(plan: &'a Plan, results: &'a Results) -> Run<'a> {
-        let mut timeouts = vec![0; results.requests.len()];
-        for flow in &results.flows {
-            if let Some(request) = flow.request {
-                timeouts[request as usize] += flow.timeouts;
-            }
-        }
-        Run { plan, results, timeouts }
+        Run { plan, results }
     }
 
     pub(crate) fn node(&self, index: u32) -> &'a str {

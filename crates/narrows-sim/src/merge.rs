@@ -3,6 +3,7 @@
 //! Flows are numbered in the order of (start, traffic entry, sequence), queries in that of (start, traffic entry), and
 //! samples stand in that of (time, sampler, entity), so that the rows are the same however the run was split.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::packet::Tag;
@@ -65,8 +66,8 @@ pub(crate) struct Notes {
 pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, mut parts: Vec<Notes>) -> Results {
     let ended = parts[0].ended;
     assert!(parts.iter().all(|part| part.ended == ended), "the parts of a run end together");
-    let (queries, query_numbers) = number_queries(&parts);
-    let (mut flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers);
+    let (mut queries, query_numbers) = number_queries(&parts);
+    let (mut flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers, &mut queries);
     let mut events_at_links = EventRow::all(&plan.network);
     for (notes, numbers) in parts.iter().zip(&flow_numbers) {
         for (&tag, links) in &notes.paths {
@@ -140,15 +141,30 @@ fn number_queries(parts: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
     (rows, numbers)
 }
 
+/// The number of each query by its traffic entry and its number there.
+fn by_name(parts: &[Notes], query_numbers: &[Vec<u32>]) -> BTreeMap<(u32, u32), u32> {
+    let of_part = |(notes, numbers): (&Notes, &Vec<u32>)| {
+        let names = notes.queries.iter().map(|query| (query.traffic, query.number));
+        names.zip(numbers.clone()).collect::<Vec<_>>()
+    };
+    parts.iter().zip(query_numbers).flat_map(of_part).collect()
+}
+
 /// All flows, and the number of each by part and place. A flow is whole where it was opened, with what another part knows
-/// of its other end.
+/// of its other end. Its retransmission timeouts count for the request that waits for it.
 fn number_flows(
     plan: &Plan,
     names: &Names,
     partition: &Partition,
     parts: &[Notes],
     query_numbers: &[Vec<u32>],
+    queries: &mut [RequestRow],
 ) -> (Vec<FlowRow>, Vec<Vec<u32>>) {
+    let by_name = LazyCell::new(|| by_name(parts, query_numbers));
+    let awaited = |flow: &Flow| {
+        let number = plan.traffic[flow.name.traffic as usize].pattern.awaited_by(flow.name.sequence)?;
+        by_name.get(&(flow.name.traffic, number)).copied()
+    };
     let opened_in = |flow: &Flow| Some(partition.part_of(opener(flow.connection?)) as usize);
     let mut order: Vec<(usize, &Flow)> = Vec::new();
     for (part, notes) in parts.iter().enumerate() {
@@ -169,6 +185,11 @@ fn number_flows(
             }
         }
         let query = flow.query.map(|query| query_numbers[part][query as usize]);
+        if flow.timeouts > 0
+            && let Some(waits) = query.or_else(|| awaited(&flow))
+        {
+            queries[waits as usize].timeouts += flow.timeouts;
+        }
         rows.push(flow_row(plan, number, query, &flow));
     }
     (rows, numbers)

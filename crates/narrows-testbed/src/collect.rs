@@ -29,8 +29,9 @@ pub(crate) fn collect(
     cuts: &Times,
     ended: Time,
 ) -> Results {
-    let (requests, request_numbers) = queries(notes);
+    let (mut requests, request_numbers) = queries(notes);
     let (flows, flow_numbers) = flows(plan, seed, notes, (observed, cuts), &request_numbers);
+    count_timeouts(plan, notes, &request_numbers, (&flows, &flow_numbers), &mut requests);
     let looks = observed.samples.backlogs.iter();
     let mut series: Vec<SeriesRow> =
         looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
@@ -84,9 +85,32 @@ fn queries(notes: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
             start_ns: query.start.as_ns(),
             completion_ns: query.completion.map(Span::as_ns),
             responses: query.responses,
+            timeouts: 0,
         });
     }
     (rows, numbers)
+}
+
+/// Adds each flow's retransmission timeouts to those of the request that waits for it.
+fn count_timeouts(
+    plan: &Plan,
+    notes: &[Notes],
+    request_numbers: &[Vec<u32>],
+    (flows, flow_numbers): (&[FlowRow], &BTreeMap<Name, u32>),
+    requests: &mut [RequestRow],
+) {
+    let names = notes.iter().flat_map(|notes| notes.queries.iter().map(|query| (query.traffic, query.number)));
+    let by_name: BTreeMap<(u32, u32), u32> = names.zip(request_numbers.iter().flatten().copied()).collect();
+    for (name, &number) in flow_numbers {
+        let flow = &flows[number as usize];
+        let awaited = || {
+            let number = plan.traffic[name.traffic as usize].pattern.awaited_by(name.sequence)?;
+            by_name.get(&(name.traffic, number)).copied()
+        };
+        if let Some(request) = flow.request.or_else(awaited) {
+            requests[request as usize].timeouts += flow.timeouts;
+        }
+    }
 }
 
 /// All flows, in the order of the plan, and the number of each.

@@ -251,6 +251,10 @@ pub trait Rounds {
     fn keeps_connections(&self) -> bool {
         true
     }
+    /// The number of the request that waits for this flow, though the flow is no answer to it; `None` where there is none.
+    fn awaited_by(&self, _sequence: u32) -> Option<u32> {
+        None
+    }
     /// What two of them may differ in.
     fn facts(&self) -> Vec<(&'static str, Fact)>;
     /// Its machine.

@@ -156,6 +156,11 @@ impl Rounds for TwoTier {
         false
     }
 
+    /// An aggregator answers when its rack has answered.
+    fn awaited_by(&self, sequence: u32) -> Option<u32> {
+        (sequence % self.flows() >= self.racks()).then(|| sequence / self.flows())
+    }
+
     fn facts(&self) -> Vec<(&'static str, Fact)> {
         let text = |value: &dyn core::fmt::Display| Fact::Text(value.to_string());
         Vec::from([

@@ -49,7 +49,14 @@ impl Simulation<'_> {
         let Request { number, client, responses } = request;
         if self.queries.last().is_none_or(|query| (query.traffic, query.number) != (traffic, number)) {
             let place = u32::try_from(self.queries.len()).expect("fewer than 2³² queries");
-            let row = RequestRow { request: place, client, start_ns: now.as_ns(), completion_ns: None, responses: 0 };
+            let row = RequestRow {
+                request: place,
+                client,
+                start_ns: now.as_ns(),
+                completion_ns: None,
+                responses: 0,
+                timeouts: 0,
+            };
             self.queries.push(Query { traffic, number, start: now, awaited: responses, row });
         }
         u32::try_from(self.queries.len() - 1).expect("fewer than 2³² queries")

@@ -1,7 +1,12 @@
 //! Scatter and gather in two tiers, from an experiment's text to the results.
 
-use crate::plans::run;
+use std::collections::BTreeSet;
+
+use narrows_core::queue::Limit;
+use narrows_core::units::Bytes;
 use narrows_plan::{Plan, Role};
+
+use crate::plans::run;
 
 fn plan(rate: &str) -> Plan {
     let text = format!(
@@ -80,4 +85,25 @@ fn queries_overlap_and_all_are_answered() {
     let results = run(&plan("20000/s"), 1);
     assert!(results.requests.len() > 1_500, "{}", results.requests.len());
     assert!(results.requests.iter().all(|request| request.completion_ns.is_some()));
+}
+
+/// Where packets are lost, most timeouts are of what aggregators ask; however the run is split, each counts for one request.
+#[test]
+fn timeouts_in_both_tiers_count_for_the_request() {
+    let mut plan = plan("2000/s");
+    for link in plan.network.links.iter_mut().filter(|link| link.role == Role::Edge) {
+        link.limit = Limit::Bytes(Bytes::new(6_000));
+    }
+    let results = run(&plan, 2);
+    let of = |answers: bool| {
+        let flows = results.flows.iter().filter(|flow| flow.request.is_some() == answers);
+        flows.map(|flow| flow.timeouts).sum::<u32>()
+    };
+    let (first, second) = (of(true), of(false));
+    assert!(first > 0 && second > 0, "{first} and {second}");
+    assert_eq!(results.requests.iter().map(|request| request.timeouts).sum::<u32>(), first + second);
+    // By the flows that answer them alone fewer have some.
+    let answered_late = results.flows.iter().filter(|flow| flow.timeouts > 0).filter_map(|flow| flow.request);
+    let late = results.requests.iter().filter(|request| request.timeouts > 0).count();
+    assert!(late > answered_late.collect::<BTreeSet<u32>>().len());
 }
