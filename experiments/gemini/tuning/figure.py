@@ -18,18 +18,29 @@ if TYPE_CHECKING:
 DEFAULTS = {"K": 50.0, "T": 5.0, "β": 0.2, "H": 1.2e-7}
 NAMES = {"k": "K", "t": "T", "beta": "β", "h": "H"}
 AXIS = "factor"
+READINGS = {"both-ways": "both ways", "one-way": "one way"}
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """Small flows' 99th percentile and mean, large flows' mean, all flows' mean."""
-    frames = results.frames
-    rows = [
-        [_panel(frames, "small", "p99", "Small flows, p99"), _panel(frames, "small", "mean", "Small flows, mean")],
-        [_panel(frames, "large", "mean", "Large flows, mean"), _panel(frames, "all", "mean", "All flows, mean")],
-    ]
+    """Small flows' 99th percentile and mean, large flows' and all flows' mean, for traffic both ways and one way."""
     return style.stacked(
-        sweep.draw(panels, AXIS, list(DEFAULTS), title="parameter / its default", log=True) for panels in rows
+        sweep.draw(panels, AXIS, list(DEFAULTS), title="parameter / its default", log=True)
+        for reading in _readings(results.frames)
+        for panels in _rows(results.frames, reading)
     )
+
+
+def _readings(frames: Frames) -> list[str]:
+    return frames.ports["reading"].unique(maintain_order=True).to_list()
+
+
+def _rows(frames: Frames, reading: str) -> list[list[sweep.Panel]]:
+    own = frames.of(frames.ports.filter(pl.col("reading") == reading)["case"].unique(maintain_order=True).to_list())
+    small, large, every = (f"{kind} flows, {READINGS[reading]}" for kind in ("Small", "Large", "All"))
+    return [
+        [_panel(own, "small", "p99", f"{small}, p99"), _panel(own, "small", "mean", f"{small}, mean")],
+        [_panel(own, "large", "mean", f"{large}, mean"), _panel(own, "all", "mean", f"{every}, mean")],
+    ]
 
 
 def _panel(frames: Frames, size_class: str, column: str, title: str) -> sweep.Panel:
@@ -42,9 +53,9 @@ def _panel(frames: Frames, size_class: str, column: str, title: str) -> sweep.Pa
 def along(table: pl.DataFrame) -> pl.DataFrame:
     """A scheme's row becomes one of its parameter's line; the default scheme's one of every line."""
     parts = []
-    for case in table["case"].unique(maintain_order=True).to_list():
-        rows = table.filter(pl.col("case") == case)
-        key, _, value = case.partition("=")
+    for scheme in table["arm"].unique(maintain_order=True).to_list():
+        rows = table.filter(pl.col("arm") == scheme)
+        key, _, value = scheme.partition("=")
         for name in [NAMES[key]] if value else DEFAULTS:
             factor = sweep.number_of(value) / DEFAULTS[name] if value else 1.0
             parts.append(rows.with_columns(pl.lit(name).alias("arm"), pl.lit(f"{factor:.4g}").alias(AXIS)))
