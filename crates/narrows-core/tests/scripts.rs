@@ -39,7 +39,7 @@ use narrows_core::cc::Phase;
 use narrows_core::nic::merge::Merging;
 use narrows_core::nic::receive::ReceiveOffload;
 use narrows_core::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag, timestamp};
-use narrows_core::tcp::profile::Profile;
+use narrows_core::tcp::profile::{BurstSizing, Profile};
 use narrows_core::tcp::{EcnMode, Endpoint, Stack};
 use narrows_core::units::{Packets, Span, Time};
 use pair::{build, stack_for};
@@ -182,6 +182,10 @@ impl Setting {
             "delayed-ack" => profile.delayed_ack = words.span()?,
             "quick-acks" => profile.quick_acks = small(words)?,
             "offload" => profile.offload_segments = small(words)?,
+            "offload-waits-while-marked" => {
+                let waits = words.switch()?;
+                profile.burst_sizing = if waits { BurstSizing::Linux49 } else { BurstSizing::Linux40 };
+            }
             "receive-offload" => {
                 profile.receive_offload = Some(ReceiveOffload { segments: small(words)?, ..ReceiveOffload::LINUX_4_9 });
             }

@@ -27,7 +27,8 @@ pub enum LossDetection {
     Rack,
 }
 
-/// How many segments segmentation offload puts into one piece (Linux `tcp_tso_autosize`). Named for the kernels that do so.
+/// How many segments segmentation offload puts into one piece (Linux `tcp_tso_autosize`), and when it waits for more
+/// (`tcp_tso_should_defer`). Named for the last kernels that do so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum BurstSizing {
@@ -35,6 +36,9 @@ pub enum BurstSizing {
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "linux-4.9"))]
     Linux49,
+    /// As `linux-4.9`, but it waits for nothing while marks reduce the window: each acknowledgement sends what it allows.
+    #[cfg_attr(feature = "serde", serde(rename = "linux-4.0"))]
+    Linux40,
     /// 1/1024 s worth of payload, and on short paths 64 KB more, halved for each 512 us of the minimum RTT (5.18
     /// `tcp_tso_rtt_log`); where a controller paces, what it states is the least (4.20).
     #[cfg_attr(feature = "serde", serde(rename = "linux-6"))]
@@ -251,7 +255,8 @@ impl Profile {
 
     /// The hosts of the DCTCP paper, a Windows of 2009: New Reno with SACK and a timeout of at least 300 ms [DCTCP §4]. A delayed
     /// acknowledgement of 40 ms would exceed the paper's shorter minimum of 10 ms and make each odd tail a spurious timeout.
-    /// Every second segment is acknowledged: nothing merges segments on receipt, which Windows learnt in 2012.
+    /// Every second segment is acknowledged: nothing merges segments on receipt, which Windows learnt in 2012. Pieces wait for
+    /// nothing while marks reduce the window, which Linux learnt in 2015 (4.1).
     pub const DCTCP_2010: Profile = Profile {
         initial_window: Packets::new(2),
         min_rto: Span::from_ms(300),
@@ -262,6 +267,7 @@ impl Profile {
         delayed_ack: Span::from_ms(1),
         quick_acks: 0,
         receive_offload: None,
+        burst_sizing: BurstSizing::Linux40,
         ..Profile::LINUX_4_9
     };
 

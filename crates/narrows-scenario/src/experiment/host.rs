@@ -71,7 +71,7 @@ pub struct Host {
     pub acks_window_growth: Option<bool>,
     /// Whether a piece of more than one segment ends pushed, and a full pushed segment is acknowledged at once.
     pub push_bursts: Option<bool>,
-    /// How many segments go in one piece: `"linux-4.9"` or `"linux-6"`.
+    /// How many segments go in one piece: `"linux-4.0"`, `"linux-4.9"` or `"linux-6"`.
     pub burst_sizing: Option<Sizing>,
     /// Most time that reports of a hole wait for others; 0 tells each at once.
     pub sack_compression: Option<Located<Quantity<Span>>>,
@@ -274,6 +274,9 @@ pub enum Detection {
 /// How many segments go in one piece.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub enum Sizing {
+    /// As `linux-4.9`, without waiting for more while marks reduce the window.
+    #[serde(rename = "linux-4.0")]
+    Linux40,
     /// A millisecond's worth; controllers that pace choose for themselves.
     #[serde(rename = "linux-4.9")]
     Linux49,
@@ -309,6 +312,7 @@ impl Host {
             host_pacing => |said| Some((said.slow_start.value, said.avoidance.value));
             receive_buffer => |said| said.value.0.get();
             burst_sizing => |said| match said {
+                Sizing::Linux40 => BurstSizing::Linux40,
                 Sizing::Linux49 => BurstSizing::Linux49,
                 Sizing::Linux6 => BurstSizing::Linux6,
             };

@@ -80,7 +80,7 @@ impl Sender {
         }
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         let sized = rate.map_or(most, |rate| match stack.profile.burst_sizing {
-            BurstSizing::Linux49 => rate.bytes_in(TICK).get() / stack.mss(),
+            BurstSizing::Linux40 | BurstSizing::Linux49 => rate.bytes_in(TICK).get() / stack.mss(),
             // Of packets' bytes, as the rate counts them, as many segments as of payload.
             BurstSizing::Linux6 => {
                 let packets = rate.as_bps() / 8 / PER_SECOND;
@@ -105,13 +105,23 @@ impl Sender {
         self.sized_burst(now, room, window, stack)
     }
 
+    /// Whether pieces wait for nothing. Since Linux 4.1 they wait while marks reduce the window, when they would become single
+    /// segments.
+    fn sends_pieces_at_once(&self, stack: &Stack) -> bool {
+        match self.phase {
+            Phase::Open => false,
+            Phase::EcnReduction => stack.profile.burst_sizing == BurstSizing::Linux40,
+            Phase::Recovery | Phase::Loss => true,
+        }
+    }
+
     #[inline(never)]
     fn sized_burst(&self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
         let goal = match self.controller.burst() {
             Some(burst) if self.controller.pacing().is_some() => {
                 let least = burst.get().max(1);
                 match stack.profile.burst_sizing {
-                    BurstSizing::Linux49 => least,
+                    BurstSizing::Linux40 | BurstSizing::Linux49 => least,
                     BurstSizing::Linux6 => self.offload_goal(least, stack),
                 }
             }
@@ -122,7 +132,7 @@ impl Sender {
         }
         let left = self.offered.since(self.nxt).div_ceil(stack.mss());
         let burst = match stack.profile.burst_sizing {
-            BurstSizing::Linux49 => goal.min(room).min(left),
+            BurstSizing::Linux40 | BurstSizing::Linux49 => goal.min(room).min(left),
             // Two pieces at least share the window (Linux `tcp_cwnd_test`).
             BurstSizing::Linux6 => goal.min(room).min((window / 2).max(1)).min(left),
         };
@@ -133,8 +143,7 @@ impl Sender {
         let at_once = room >= goal
             || burst == left
             || room * OFFLOAD_WINDOW_DIVISOR >= window
-            // Not while it reduces because of marks, when pieces would become single segments (Linux 4.1).
-            || matches!(self.phase, Phase::Recovery | Phase::Loss)
+            || self.sends_pieces_at_once(stack)
             || self.idle(now) > TICK
             // No acknowledgement is due soon: waiting would cost more than it brings.
             || self.rtt.smoothed().is_none_or(head_is_young)
