@@ -190,7 +190,10 @@ def _without_congestion(results: Sequence[Results]) -> Iterator[str]:
         "lost_on_wire_packets",
         "lost_in_outage_packets",
     )
-    sums = [one.frames.ports.select("sent_packets", *signs).sum().row(0) for one in results]
+    ports = [one.frames.ports for one in results]
+    if not all({"sent_packets", *signs} <= set(table.columns) for table in ports):
+        return
+    sums = [table.select("sent_packets", *signs).sum().row(0) for table in ports]
     if any(sent for sent, *_ in sums) and not any(any(counts) for _, *counts in sums):
         yield (
             "no packet was marked or lost in any of these runs: controllers that respond to marks and losses alone had "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEFAULTS = {"K": 50.0, "T": 5.0, "β": 0.2, "H": 1.2e-7}
 NAMES = {"k": "K", "t": "T", "beta": "β", "h": "H"}
 AXIS = "factor"
+AXIS_OF_READINGS = "reading"
 READINGS = {"both-ways": "both ways", "one-way": "one way"}
 
 
@@ -25,21 +26,26 @@ def draw(results: Results) -> alt.TopLevelMixin:
     """Small flows' 99th percentile and mean, large flows' and all flows' mean, for traffic both ways and one way."""
     return style.stacked(
         sweep.draw(panels, AXIS, list(DEFAULTS), title="parameter / its default", log=True)
-        for reading in _readings(results.frames)
-        for panels in _rows(results.frames, reading)
+        for reading, frames in _readings(results.frames).items()
+        for panels in _rows(frames, READINGS[reading])
     )
 
 
-def _readings(frames: Frames) -> list[str]:
-    return frames.ports["reading"].unique(maintain_order=True).to_list()
+def _readings(frames: Frames) -> dict[str, Frames]:
+    """The runs of each reading; a quick run has one, which is no axis then."""
+    if AXIS_OF_READINGS not in frames.ports.columns:
+        return {"both-ways": frames}
+    cases: dict[str, list[str]] = {}
+    for reading, case in frames.ports.select(AXIS_OF_READINGS, "case").unique(maintain_order=True).iter_rows():
+        cases.setdefault(reading, []).append(case)
+    return {reading: frames.of(own) for reading, own in cases.items()}
 
 
 def _rows(frames: Frames, reading: str) -> list[list[sweep.Panel]]:
-    own = frames.of(frames.ports.filter(pl.col("reading") == reading)["case"].unique(maintain_order=True).to_list())
-    small, large, every = (f"{kind} flows, {READINGS[reading]}" for kind in ("Small", "Large", "All"))
+    small, large, every = (f"{kind} flows, {reading}" for kind in ("Small", "Large", "All"))
     return [
-        [_panel(own, "small", "p99", f"{small}, p99"), _panel(own, "small", "mean", f"{small}, mean")],
-        [_panel(own, "large", "mean", f"{large}, mean"), _panel(own, "all", "mean", f"{every}, mean")],
+        [_panel(frames, "small", "p99", f"{small}, p99"), _panel(frames, "small", "mean", f"{small}, mean")],
+        [_panel(frames, "large", "mean", f"{large}, mean"), _panel(frames, "all", "mean", f"{every}, mean")],
     ]
 
 
