@@ -12,6 +12,7 @@ from narrows.claims import catalogue
 from narrows.figures import bars, occupancy, palette, queues, requests, style, sweep
 from narrows.figures.distribution import curves
 from narrows.frames import Frames
+from narrows.measures.stats import estimate
 
 AXIS = "fabric.aqm.threshold.mark-at"
 
@@ -194,6 +195,12 @@ def test_a_panel_without_a_percentile_says_how_many_requests_it_needs():
     shown = json.dumps(style.finished(bars.draw([panel], ["a"], width=900)), ensure_ascii=False)
     assert "too few requests for a p99.9: 10\u202f000 in each seed are needed" in shown
     assert "not evaluable" not in shown
+
+
+def test_the_axis_of_bars_ends_at_the_longest_that_is_drawn():
+    panel = bars.Panel("X", "ms", {"a": estimate([2.0]), "left out": estimate([100.0])})
+    (shown,) = style.finished(bars.draw([panel], ["a"]))["hconcat"]
+    assert shown["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, pytest.approx(2.0, rel=0.5)]
 
 
 def test_a_picture_has_its_caption_below():

@@ -60,10 +60,11 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
     beside = style.beside(cases)
     axis = beside.axis if labels else None
+    drawn = [panel.values.get(case) for case in cases]
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
-    empty = all(panel.values.get(case) is None for case in cases)
+    empty = all(found is None for found in drawn)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
-    reach = max((found.high for found in panel.values.values() if found and math.isfinite(found.high)), default=1.0)
+    reach = max((found.high for found in drawn if found and math.isfinite(found.high)), default=1.0)
     base = alt.Chart(data).encode(y=y)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
@@ -96,7 +97,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     layers = [] if empty else [bar, interval]
     layers += [hollow] if panel.pooled else []
     layers += [] if empty else [label]
-    layers += [absent] if any(panel.values.get(case) is None for case in cases) else []
+    layers += [absent] if None in drawn else []
     return alt.layer(*layers).properties(
         title=alt.TitleParams(style.wrapped(panel.title, width)),
         width=width,
