@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from narrows.claims import causes, scorecard
-from narrows.measures.registry import ALIASES
+from narrows.measures.named import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

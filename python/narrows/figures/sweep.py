@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.measures.registry import TRAFFIC, of_traffic
+from narrows.measures.named import TRAFFIC, of_traffic
 from narrows.measures.stats import estimate
 from narrows.wording import number
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 from narrows import atomic, marked, wording
 from narrows.configurations import Configurations
 from narrows.errors import bad_input
-from narrows.measures.named import Measure, measure_called, unknown
-from narrows.measures.registry import of_traffic
+from narrows.measures.named import Measure, measure_called, of_traffic, unknown
 from narrows.measures.stats import ENOUGH_SEEDS, estimate
 
 if TYPE_CHECKING:
