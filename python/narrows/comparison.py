@@ -182,23 +182,37 @@ def _summary(rows: Sequence[Row]) -> Summary:
 
 
 def _without_congestion(results: Sequence[Results]) -> Iterator[str]:
-    """A sentence where ports counted packets, and none of these was marked, sampled or lost."""
+    """A sentence where packets were counted, and none was marked, sampled, late or lost, in the warm-up neither.
+
+    Ports count after the warm-up; a flow's numbers are of its whole life.
+    """
     signs = (
         "marked_packets",
         "congestion_samples",
         "dropped_packets",
         "lost_on_wire_packets",
         "lost_in_outage_packets",
+        "late_packets",
     )
     ports = [one.frames.ports for one in results]
     if not all({"sent_packets", *signs} <= set(table.columns) for table in ports):
         return
     sums = [table.select("sent_packets", *signs).sum().row(0) for table in ports]
-    if any(sent for sent, *_ in sums) and not any(any(counts) for _, *counts in sums):
+    if not any(sent for sent, *_ in sums) or any(any(counts) for _, *counts in sums):
+        return
+    if not any(_had_losses(one) for one in results):
         yield (
             "no packet was marked or lost in any of these runs: controllers that respond to marks and losses alone had "
             "nothing to respond to"
         )
+
+
+def _had_losses(results: Results) -> bool:
+    """Whether a flow, from its start on, had a mark, sent something anew or waited for a timeout."""
+    signs = ("marked_bytes", "retransmitted_bytes", "timeouts")
+    flows = results.scan("flows")
+    known = set(flows.collect_schema().names())
+    return any(flows.select(pl.col(sign).sum() for sign in signs if sign in known).collect().row(0))
 
 
 def _fewer_seeds(rows: Sequence[Row]) -> Iterator[str]:

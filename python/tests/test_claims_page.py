@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from conftest import CHECKOUT
 
-from narrows.claims import Claim, Paper, catalogue, causes, page
+from narrows.claims import Claim, Paper, catalogue, causes, folders, page
 from narrows.claims.judge import Part, Verdict
 from narrows.errors import BadInput
 from narrows.measures.stats import estimate
@@ -147,3 +147,19 @@ def test_causes_that_say_too_little_are_refused(tmp_path, text, said):
 def test_causes_are_of_claims_that_there_are(path):
     paper = catalogue.load(path.parent)
     assert causes.read(path.parent).keys() <= {one.identifier for one in paper.claims}
+
+
+PAGES = CHECKOUT / "docs" / "explanation" / "claims"
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.md")), ids=lambda path: path.stem)
+def test_a_page_has_the_classes_and_causes_of_its_paper(path):
+    (paper,) = (one for one in folders.papers() if one.name == path.stem)
+    why = causes.read(paper.folder)
+    text = path.read_text()
+    found = columns(text)
+    words = {name: cells[page.VERDICT] for name, cells in found.items()}
+    short = {name: cells[page.CLASS] for name, cells in found.items() if cells[page.VERDICT] in page.SHORT}
+    assert short == {name: why[name].kind for name in short}
+    told = text[text.rindex("\n| ") :].partition("\n\n")[2].partition("<!-- /")[0]
+    assert told.split() == " ".join(page.reasons(words, why)).split()

@@ -863,6 +863,8 @@ def test_values_are_told_by_as_few_axes_as_decide():
     assert whose(by_both, labels) == (
         ("1MB", "buffering=input: s0, s1; buffering=output: all"), ("200KB", "buffering=input: s2"),
     )  # fmt: skip
+    loads = {f"{web} {db}": {"": "x", "web.load": web, "db.load": db} for web in "12" for db in "12"}
+    assert whose({case: case[-1] for case in loads}, loads) == (("1", "db.load=1"), ("2", "db.load=2"))
 
 
 def test_datagrams_are_told_by_what_was_lost_of_them(mixed):

@@ -91,10 +91,18 @@ def test_the_first_cut_is_the_fall_until_the_window_stays_for_a_base_rtt():
     slow = goodputs(0, [8, 8, 8, 7, 6, 5, 5, 4, 4, 3], quantity="window_packets")
     fast = goodputs(1, [4, 2, 2, 1, 1], quantity="window_packets")
     assert value_by_seed(windows(slow), "first_cut", ("a",)) == {1: pytest.approx(3 / 8)}
+    to_the_end = goodputs(0, [8, 8, 4, 4, 4], quantity="window_packets")
+    assert value_by_seed(windows(to_the_end), "first_cut", ("a",)) == {1: pytest.approx(1 / 2)}
     both = windows(slow, fast)
     assert value_by_seed(both, "first_cut", ("a",)) == {1: pytest.approx((3 / 8 + 1 / 2) / 2)}
     only = replace(both, flows=both.flows.with_columns(pl.lit("y").alias("workload")))
     assert value_by_seed(only, "first_cut", ("a / y",)) == {1: pytest.approx(1 / 2)}
+
+
+@pytest.mark.parametrize(("window", "cut"), [([8, 4, 5, 6, 8, 8, 8, 9], 1 / 2), ([8, 6, 7, 9, 9, 9, 10], 1 / 4)])
+def test_the_first_cut_is_over_before_the_window_rises(window, cut):
+    series = goodputs(0, window, quantity="window_packets")
+    assert value_by_seed(windows(series), "first_cut", ("a",)) == {1: pytest.approx(cut)}
 
 
 def test_a_window_that_does_not_fall_or_falls_to_the_end_has_no_first_cut():

@@ -26,7 +26,8 @@ HEADER: Final = (
     "|---|---|---|---|---|---|---|---|",
 )
 VERDICT: Final = 4
-"""Its column."""
+CLASS: Final = 6
+"""Their columns."""
 _ROW: Final = re.compile(r"^\| (?P<name>[\w-]+) \([HML]\), .*$", re.MULTILINE)
 NOT_JUDGED: Final = "not judged"
 """In the place of a verdict."""
@@ -49,8 +50,9 @@ def rows(text: str) -> dict[str, str]:
 def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], page: Path) -> str:
     """What has been judged and the page's own rows of what has not; above it how many hold, below why others do not."""
     found = rows(page.read_text(encoding="utf-8"))
-    held = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
     why = causes.read(paper.folder)
+    judged_before = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
+    held = {name: _with_class(row, why.get(name)) for name, row in judged_before.items()}
     made: list[str] = []
     for verdict in verdicts:
         name = verdict.claim.identifier
@@ -118,10 +120,25 @@ def _row(paper: Paper, verdict: Verdict, there: Mapping[str, Standing], cause: c
         _measured(verdict) + scorecard.exceeding(*verdict.parts) if judged else lacking,
         verdict.word if judged else NOT_JUDGED,
         "; ".join(f"{other.reading}: {other.word}" for other in verdict.others) if judged else "",
-        (cause.kind if cause else OPEN) if judged and verdict.word in SHORT else "",
+        _class(verdict.word, cause) if judged else "",
         _runs(figures, there) if judged else "",
     )
-    return "| " + " | ".join(scorecard.cell(text) for text in made) + " |"
+    return _line(made)
+
+
+def _class(word: str, cause: causes.Cause | None) -> str:
+    return (cause.kind if cause else OPEN) if word in SHORT else ""
+
+
+def _with_class(row: str, cause: causes.Cause | None) -> str:
+    """A row that is not judged anew, with the class that its cause has now."""
+    made = cells(row)
+    made[CLASS] = _class(made[VERDICT], cause)
+    return _line(made)
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(scorecard.cell(text) for text in texts) + " |"
 
 
 def _measured(verdict: Verdict) -> str:

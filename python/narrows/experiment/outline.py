@@ -42,7 +42,7 @@ def setting(summaries: Sequence[Summary]) -> Facts:
 
 def busiest(summaries: Sequence[Summary]) -> Facts:
     """The port of each role that is offered most, where others are offered less."""
-    return (("busiest ports", _each(summaries, _busiest)),)
+    return (("busiest port of unevenly loaded roles", _each(summaries, _busiest)),)
 
 
 def joined(facts: Facts) -> Pairs:

@@ -146,10 +146,15 @@ def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
 
     Where several backends stand side by side, theirs comes last and by its value alone: `dctcp · guest`.
     """
-    last = [key.rpartition(".")[2] for key, _ in axes]
-    names = last if len(set(last)) == len(last) else [key for key, _ in axes]
-    values = [value if key == AXIS else f"{name}={value}" for name, (key, value) in zip(names, axes, strict=True)]
+    names = short_names([key for key, _ in axes])
+    values = [value if key == AXIS else f"{names[key]}={value}" for key, value in axes]
     return SEPARATOR.join([arm, *values])
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """Each path by its last part, if that tells all of them apart; else the paths themselves."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return dict(zip(keys, last if len(set(last)) == len(last) else keys, strict=True))
 
 
 def is_plain(name: str) -> bool:

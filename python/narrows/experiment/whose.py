@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from narrows.experiment.plans import ABSENT, SEPARATOR
+from narrows.experiment.plans import ABSENT, SEPARATOR, short_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +24,15 @@ def whose(value_of: Mapping[str, str], plans: Mapping[str, Mapping[str, str]]) -
                 found.setdefault(tuple(plans[case].get(key, ABSENT) for key in chosen), set()).add(value)
             if all(len(values) == 1 for values in found.values()):
                 most = len({first for first, *_ in found})
+                names = short_names(keys)
                 groups: dict[str, list[tuple[str, ...]]] = {}
                 for who, values in found.items():
                     groups.setdefault(next(iter(values)), []).append(who)
-                return tuple((value, _who(chosen, who, most)) for value, who in groups.items() if value != ABSENT)
+                return tuple(
+                    (value, _who([names[key] for key in chosen], who, most))
+                    for value, who in groups.items()
+                    if value != ABSENT
+                )
     return tuple((value, case) for case, value in value_of.items())
 
 
@@ -39,14 +44,10 @@ def _who(keys: Sequence[str], who: Sequence[tuple[str, ...]], most: int) -> str:
     first, *others = keys
     grouped: dict[str, list[str]] = {}
     for value, *rest in who:
-        told = SEPARATOR.join(f"{_last(key)}={at}" for key, at in zip(others, rest, strict=True))
+        told = SEPARATOR.join(f"{key}={at}" for key, at in zip(others, rest, strict=True))
         grouped.setdefault(told, []).append(value)
     parts = []
     for told, values in grouped.items():
-        text = f"{_last(first)}={' or '.join(values)}" if first else ", ".join(values)
+        text = f"{first}={' or '.join(values)}" if first else ", ".join(values)
         parts.append(f"{told}: {'all' if len(values) == most else text}" if told else text)
     return "; ".join(parts)
-
-
-def _last(key: str) -> str:
-    return key.rpartition(".")[2]

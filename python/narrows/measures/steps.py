@@ -50,7 +50,7 @@ def goodput_std(frames: Frames, arm: str) -> BySeed:
 
 @measure("")
 def first_cut(frames: Frames, arm: str) -> BySeed:
-    """By which share the window falls when it first falls, until it stays for a base RTT; mean over the flows.
+    """By which share the window falls when it first falls, until it rises or stays for a base RTT; mean over flows.
 
     A sender reduces at once, or over as many acknowledgements as a window has: either way it is one cut.
     """
@@ -58,21 +58,22 @@ def first_cut(frames: Frames, arm: str) -> BySeed:
         "seed", pl.format("flow-{}", "flow").alias("entity"), "base_rtt_ns"
     )
     before = pl.col("value").shift(1).over("seed", "entity")
-    stays_ns = pl.col("time_ns").shift(-1).over("seed", "entity") - pl.col("time_ns")
+    next_ns = pl.col("time_ns").shift(-1).over("seed", "entity").fill_null(pl.col("last_ns"))
+    stays = (next_ns - pl.col("time_ns") >= pl.col("base_rtt_ns")).alias("stays")
     changes = (
         frames.series.filter((pl.col("quantity") == WINDOW) & (pl.col("case") == arm))
         .join(flows.lazy(), on=["seed", "entity"])
         .sort("seed", "entity", "time_ns")
-        .with_columns(before.alias("before"))
+        .with_columns(before.alias("before"), pl.col("time_ns").max().over("seed", "entity").alias("last_ns"))
         .filter(pl.col("before").is_null() | (pl.col("before") != pl.col("value")))
-        .with_columns(
-            (stays_ns >= pl.col("base_rtt_ns")).alias("stays"), (pl.col("value") < pl.col("before")).alias("falls")
-        )
+        .with_columns(stays, (pl.col("value") < pl.col("before")).fill_null(value=False).alias("falls"))
     )
-    since = changes.filter(pl.col("falls").fill_null(value=False).cum_max().over("seed", "entity"))
+    since = changes.filter(pl.col("falls").cum_max().over("seed", "entity"))
+    # The fall is over where the window stays, or before it rises; one that falls to the last sample has no end.
+    over = pl.col("stays") | ~pl.col("falls").shift(-1)
     table = (
         since.group_by("seed", "entity", maintain_order=True)
-        .agg((1.0 - pl.col("value").filter("stays").first() / pl.col("before").first()).alias("value"))
+        .agg((1.0 - pl.col("value").filter(over).first() / pl.col("before").first()).alias("value"))
         .drop_nulls("value")
         .group_by("seed", maintain_order=True)
         .agg(pl.col("value").mean())
