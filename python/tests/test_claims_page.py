@@ -153,11 +153,14 @@ PAGES = CHECKOUT / "docs" / "explanation" / "claims"
 
 
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.md")), ids=lambda path: path.stem)
-def test_a_page_has_the_classes_and_causes_of_its_paper(path):
+def test_a_page_has_the_claims_the_classes_and_the_causes_of_its_paper(path):
     (paper,) = (one for one in folders.papers() if one.name == path.stem)
     why = causes.read(paper.folder)
     text = path.read_text()
     found = columns(text)
+    assert {name: tuple(cells[:3]) for name, cells in found.items()} == {
+        claim.identifier: tuple(page.cells(page.line(page.stated(claim)))) for claim in paper.claims
+    }
     words = {name: cells[page.VERDICT] for name, cells in found.items()}
     short = {name: cells[page.CLASS] for name, cells in found.items() if cells[page.VERDICT] in page.SHORT}
     assert short == {name: why[name].kind for name in short}

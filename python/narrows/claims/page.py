@@ -51,13 +51,13 @@ def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standin
     """What has been judged and the page's own rows of what has not; above it how many hold, below why others do not."""
     found = rows(page.read_text(encoding="utf-8"))
     why = causes.read(paper.folder)
-    judged_before = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
-    held = {name: _with_class(row, why.get(name)) for name, row in judged_before.items()}
+    held = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
     made: list[str] = []
     for verdict in verdicts:
         name = verdict.claim.identifier
-        judged = _is_judged(verdict)
-        made.append(_row(paper, verdict, there, why.get(name)) if judged or name not in held else held[name])
+        keeps = not _is_judged(verdict) and name in held
+        cause = why.get(name)
+        made.append(_kept(held[name], verdict.claim, cause) if keeps else _row(paper, verdict, there, cause))
     claims = [verdict.claim for verdict in verdicts]
     told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
     return "\n".join([*counts(claims, made), "", *HEADER, *made, *told])
@@ -114,30 +114,39 @@ def _row(paper: Paper, verdict: Verdict, there: Mapping[str, Standing], cause: c
     judged = _is_judged(verdict)
     lacking = f"not run yet: {', '.join(verdict.missing)}" if verdict.missing else verdict.reason
     made = (
-        f"{claim.identifier} ({claim.confidence}), {claim.item}",
-        claim.metric if claim.kind == "ordering" else f"{claim.metric}: {claim.expect}",
-        "" if claim.kind == "ordering" else scorecard.accepted(claim),
+        *stated(claim),
         _measured(verdict) + scorecard.exceeding(*verdict.parts) if judged else lacking,
         verdict.word if judged else NOT_JUDGED,
         "; ".join(f"{other.reading}: {other.word}" for other in verdict.others) if judged else "",
         _class(verdict.word, cause) if judged else "",
         _runs(figures, there) if judged else "",
     )
-    return _line(made)
+    return line(made)
 
 
 def _class(word: str, cause: causes.Cause | None) -> str:
     return (cause.kind if cause else OPEN) if word in SHORT else ""
 
 
-def _with_class(row: str, cause: causes.Cause | None) -> str:
-    """A row that is not judged anew, with the class that its cause has now."""
-    made = cells(row)
+def stated(claim: Claim) -> tuple[str, str, str]:
+    """The claim, what the paper states, and what was accepted: the first cells of its row."""
+    accepted = "" if claim.kind == "ordering" else scorecard.accepted(claim)
+    return (
+        f"{claim.identifier} ({claim.confidence}), {claim.item}",
+        f"{claim.metric}: {_own_names(claim.expect)}",
+        accepted,
+    )
+
+
+def _kept(row: str, claim: Claim, cause: causes.Cause | None) -> str:
+    """A row that is not judged anew, with what the claim states and the class that its cause has now."""
+    made, first = cells(row), stated(claim)
     made[CLASS] = _class(made[VERDICT], cause)
-    return _line(made)
+    return line([*first, *made[len(first) :]])
 
 
-def _line(texts: Sequence[str]) -> str:
+def line(texts: Sequence[str]) -> str:
+    """A row of these cells."""
     return "| " + " | ".join(scorecard.cell(text) for text in texts) + " |"
 
 
