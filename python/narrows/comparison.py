@@ -208,11 +208,18 @@ def _without_congestion(results: Sequence[Results]) -> Iterator[str]:
 
 
 def _had_losses(results: Results) -> bool:
-    """Whether a flow, from its start on, had a mark, sent something anew or waited for a timeout."""
-    signs = ("marked_bytes", "retransmitted_bytes", "timeouts")
+    """Whether a flow, from its start on, was marked, notified or lost something, or took something for lost."""
+    signs = (
+        "marked_bytes",
+        "retransmitted_bytes",
+        "timeouts",
+        "dropped_packets",
+        "near_source_cuts",
+        "syn_retransmits",
+    )
     flows = results.scan("flows")
-    known = set(flows.collect_schema().names())
-    return any(flows.select(pl.col(sign).sum() for sign in signs if sign in known).collect().row(0))
+    known = [sign for sign in signs if sign in flows.collect_schema().names()]
+    return bool(known) and any(flows.select(pl.col(known).sum()).collect().row(0))
 
 
 def _fewer_seeds(rows: Sequence[Row]) -> Iterator[str]:
