@@ -89,6 +89,31 @@ def test_what_is_not_judged_keeps_its_row(tmp_path):
     assert "| that a run can refute | H | 1 | 0 | 1 | 0 |" in second
 
 
+@pytest.mark.parametrize(
+    "today",
+    [
+        {"accept": (1.0, 3.0), "expect": "1 to 3"},
+        {"kind": "ordering", "order": ("rate(a) < rate(b)",), "expect": "rate(a) < rate(b)"},
+    ],
+)
+def test_a_verdict_is_not_kept_where_a_claim_accepts_something_else_today(tmp_path, today):
+    first = table(tmp_path, [judged(claim("x-001"), "holds", 2.5)])
+    again = table(tmp_path, [not_run(claim("x-001"))], text=first)
+    assert columns(again)["x-001"][page.VERDICT] == "holds"
+    other = table(tmp_path, [not_run(claim("x-001", **today))], text=first)
+    assert columns(other)["x-001"][page.VERDICT] == page.NOT_JUDGED
+
+
+def test_of_an_order_the_relations_decide_whether_a_verdict_is_kept(tmp_path):
+    relation = {"kind": "ordering", "order": ("rate(a) < rate(b)",), "expect": "rate(a) < rate(b)"}
+    part = Part("rate(a) < rate(b)", "yes", detail="")
+    first = table(tmp_path, [Verdict(claim("x-001", **relation), "holds", "", (part,))])
+    assert columns(table(tmp_path, [not_run(claim("x-001", **relation))], text=first))["x-001"][page.VERDICT] == "holds"
+    turned = relation | {"expect": "rate(b) < rate(a)"}
+    again = table(tmp_path, [not_run(claim("x-001", **turned))], text=first)
+    assert columns(again)["x-001"][page.VERDICT] == page.NOT_JUDGED
+
+
 def test_a_claim_over_several_figures_is_not_judged_from_some_and_says_what_lacks(tmp_path):
     of_two = claim("x-001")
     first = table(tmp_path, [not_run(of_two)])
@@ -163,6 +188,6 @@ def test_a_page_has_the_claims_the_classes_and_the_causes_of_its_paper(path):
     }
     words = {name: cells[page.VERDICT] for name, cells in found.items()}
     short = {name: cells[page.CLASS] for name, cells in found.items() if cells[page.VERDICT] in page.SHORT}
-    assert short == {name: why[name].kind for name in short}
-    told = text[text.rindex("\n| ") :].partition("\n\n")[2].partition("<!-- /")[0]
+    assert short == {name: why[name].kind if name in why else page.OPEN for name in short}
+    told = text[text.rindex("\n| ") :].partition("<!-- /")[0].partition("\n\n")[2]
     assert told.split() == " ".join(page.reasons(words, why)).split()

@@ -51,13 +51,12 @@ def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standin
     """What has been judged and the page's own rows of what has not; above it how many hold, below why others do not."""
     found = rows(page.read_text(encoding="utf-8"))
     why = causes.read(paper.folder)
-    held = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
     made: list[str] = []
     for verdict in verdicts:
         name = verdict.claim.identifier
-        keeps = not _is_judged(verdict) and name in held
+        keeps = not _is_judged(verdict) and name in found and _was_judged(found[name], verdict.claim)
         cause = why.get(name)
-        made.append(_kept(held[name], verdict.claim, cause) if keeps else _row(paper, verdict, there, cause))
+        made.append(_kept(found[name], verdict.claim, cause) if keeps else _row(paper, verdict, there, cause))
     claims = [verdict.claim for verdict in verdicts]
     told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
     return "\n".join([*counts(claims, made), "", *HEADER, *made, *told])
@@ -136,6 +135,13 @@ def stated(claim: Claim) -> tuple[str, str, str]:
         f"{claim.metric}: {_own_names(claim.expect)}",
         accepted,
     )
+
+
+def _was_judged(row: str, claim: Claim) -> bool:
+    """Whether a row has a verdict, on what the claim accepts today: an interval, or the relations that it states."""
+    made, today = cells(row), cells(line(stated(claim)))
+    same = made[1:3] == today[1:3] if claim.kind == "ordering" else made[2] == today[2]
+    return same and made[VERDICT] != NOT_JUDGED
 
 
 def _kept(row: str, claim: Claim, cause: causes.Cause | None) -> str:
