@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 import polars as pl
 import pytest
 from conftest import Driven, reported, until
-from test_report import MIXED, PROGRAMS, SWEEP
+from report_pages import MIXED, PROGRAMS, SWEEP
 
 from narrows.figures import palette, style
 from narrows.report import description, page, theme
