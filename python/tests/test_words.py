@@ -33,12 +33,11 @@ def hit_in(pattern, line, following, flags):
 def suspects(text, name):
     """The words that may be there: of most files none, which is found out by whole files and not line by line."""
     lines = text.splitlines()
-    pairs = [f"{one.rstrip()} {two[MARK.match(two).end() :]}" for one, two in pairwise([*lines, ""])]
-    texts = ("\n".join(lines), "\n".join(pairs))
+    pairs = "\n".join(f"{one.rstrip()} {two[MARK.match(two).end() :]}" for one, two in pairwise([*lines, ""]))
     for word in RULES["word"]:
         flags = 0 if word.get("exact") else re.IGNORECASE
         is_of_file = name not in word.get("except", ()) and (word.get("rust", True) or not name.endswith(".rs"))
-        if is_of_file and any(re.search(word["pattern"], each, flags | re.MULTILINE) for each in texts):
+        if is_of_file and re.search(word["pattern"], pairs, flags):
             yield word, flags
 
 
