@@ -229,7 +229,7 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
         if let Transport::Datagram(config) = traffic.transport {
             let rate = match config.rate {
                 SendRate::Fixed(rate) => rate.to_string(),
-                SendRate::Share(share) => format!("{:.5} of the host's link", f64::from(share) / 65_536.0),
+                SendRate::Share(share) => format!("{} of the host's link", fraction(share)),
             };
             facts.insert(format!("traffic.{}.transport", traffic.name), "datagram".to_owned());
             facts.insert(format!("traffic.{}.transport.datagram.rate", traffic.name), rate);
@@ -321,7 +321,7 @@ pub(crate) fn tell_links(graph: &Graph, name: &str, links: &[&Link], facts: &mut
     });
     let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
     tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
-    tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
+    tell("pool.alpha", &|link| pool(link).map(|pool| fraction(pool.alpha).to_string()));
     for spec in aqm::SPECS {
         let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
         tell_component(&mut tell, "aqm", spec, &|link| Some(of(link)?.values()));
@@ -501,6 +501,11 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
             facts.map(|(key, told)| fact(&format!("{}.{key}", kind.name()), tell(told))).collect()
         }
     }
+}
+
+/// A share that is kept in parts of 2¹⁶, as it was written: five decimals without zeros at the end.
+fn fraction(parts: u32) -> f64 {
+    (f64::from(parts) / 65_536.0 * 1e5).round() / 1e5
 }
 
 /// Eight digits that differ where things too long to tell differ.

@@ -52,7 +52,7 @@ REQUESTS: Final = (
     Quantity("Timeouts", "per 1000 requests", "request_timeouts"),
 )
 PROGRAM: Final = Quantity("Execution time", "ms, mean", "execution_time")
-LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "loss_dc")
+LOSS: Final = Quantity("Dropped in datacenters", "per 100 000", "loss_dc")
 WIRE: Final = Quantity("Lost on the WAN's wire", "per 100 000", "lost_on_wire", scale=1e5)
 WAN: Final = (
     Quantity("Dropped in WAN", "per 100 000", "loss_wan"),
