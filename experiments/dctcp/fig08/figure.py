@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from narrows.results import Results
 
-ARMS = ("immediate", "jittered")
+ARMS = ("immediate", "jittered", "jittered-10ms")
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
