@@ -54,9 +54,9 @@ pub const SPEC: Spec = Spec {
         "h": Kind::Real { bits: 36 }, Value::Real(8_246), (0, 1 << 36),
             "H, packets of growth per RTT and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].";
         "h-min": Kind::Real { bits: 10 }, Value::Real(102), (0, 1 << 20),
-            "Minimum growth h, packets per RTT; 0.1 [GEMINI §III-B].";
+            "Minimum growth h, packets per RTT; 0.1 [GEMINI §III-D].";
         "h-max": Kind::Real { bits: 10 }, Value::Real(5 * ONE_Q10), (0, 1 << 20),
-            "Maximum growth h, packets per RTT; 5 [GEMINI §III-B].";
+            "Maximum growth h, packets per RTT; 5 [GEMINI §III-D].";
         "g-shift": Kind::Count, Value::Count(4), (0, 16),
             "α's gain g as a power of one half; 4 is DCTCP's 1/16, which GEMINI adopts [RFC 8257 §4.2].";
         "initial-alpha": Kind::Real { bits: 20 }, Value::Real(ONE_Q20), (0, ONE_Q20),
@@ -84,7 +84,7 @@ pub const SPEC: Spec = Spec {
             "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never, as in the paper.";
         "window-fraction": Kind::Choice(&["dropped", "carried"]), Value::Choice(0),
             "What becomes of the window's fraction of a packet: nothing, as a kernel counts packets; or it is added to the next window of data, so that the mean is exact.";
-        "pacing": Kind::Switch, Value::Switch(true), "Whether every packet is paced [GEMINI §IV-A].";
+        "pacing": Kind::Switch, Value::Switch(true), "Whether every packet is paced [GEMINI §III-D].";
         "pacing-gain-slow-start": Kind::Real { bits: 10 }, Value::Real(2 * ONE_Q10), (ONE_Q10 / 4, 16 * ONE_Q10),
             "Pacing rate in slow start, in windows per smoothed RTT; 2 as Linux's tcp_pacing_ss_ratio.";
         "pacing-gain": Kind::Real { bits: 10 }, Value::Real(1_229), (ONE_Q10 / 4, 16 * ONE_Q10),

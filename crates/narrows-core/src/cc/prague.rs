@@ -32,7 +32,7 @@ pub const SPEC: Spec = Spec {
         "virtual-rtt": Kind::Span, Value::Span(Span::from_ms(25)), (0, Span::from_secs(10).as_ps()),
             "The RTT that flows of shorter ones act as; 25 ms, 0 for none [Prague §2.4.4].";
         "g-shift": Kind::Count, Value::Count(4), (0, 10),
-            "α's gain g as a power of one half; 4 is 1/16 [Prague §2.4.2].";
+            "α's gain g as a power of one half; 4 is 1/16 [Prague §2.3.2].";
     },
 };
 
@@ -89,7 +89,7 @@ impl Prague {
         self.window.get() < self.threshold
     }
 
-    /// α ← (1−g)·α + g·F once per virtual RTT; 1 at the first mark [Prague §2.4.2].
+    /// α ← (1−g)·α + g·F once per virtual RTT; 1 at the first mark [Prague §2.3.2].
     fn measure(&mut self, ack: &Ack, round: Span) {
         self.acked = self.acked.saturating_add(ack.acked.get());
         self.marked = self.marked.saturating_add(ack.marked.get());
@@ -106,7 +106,7 @@ impl Prague {
         self.measure_at = ack.now + round;
     }
 
-    /// Marks take α/2 of the window, at most once per virtual RTT [Prague §2.4.3].
+    /// Marks take α/2 of the window, at most once per virtual RTT [Prague §2.4.2].
     fn answer_marks(&mut self, ack: &Ack, round: Span) {
         if ack.marked.get() == 0 || ack.now < self.may_cut_at || !matches!(ack.phase, Phase::Open | Phase::EcnReduction)
         {
@@ -119,7 +119,7 @@ impl Prague {
         self.may_cut_at = ack.now + round;
     }
 
-    /// What is not marked lets the window grow [Prague §2.4.4].
+    /// What is not marked lets the window grow [Prague §2.4.3, §2.4.4].
     fn grow(&mut self, ack: &Ack, rtt: Span, round: Span) {
         let may_grow = ack.in_order && !matches!(ack.phase, Phase::Recovery);
         if !may_grow || !matches!(ack.limited_by, Limit::Window | Limit::Pacing) {
@@ -134,7 +134,7 @@ impl Prague {
         }
     }
 
-    /// The window per RTT, twice that in slow start [Prague §2.4.5].
+    /// The window per RTT, twice that in slow start [Prague §2.5].
     fn pace(&mut self, path: &Path) {
         let Some(rtt) = path.srtt.filter(|rtt| !rtt.is_zero()) else { return };
         let rate = Rate::of(path.packet, self.window.spacing(rtt));

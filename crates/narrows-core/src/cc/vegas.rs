@@ -6,7 +6,7 @@
 use super::Value;
 use super::parts::reno::{Window, leave_to_window};
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, MIN_WINDOW, Owner, Path, Phase, Sent, Spec,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, MIN_WINDOW, Owner, Path, Phase, Sent, Spec,
     parameters,
 };
 use crate::packet::Seq;
@@ -146,6 +146,7 @@ impl CongestionControl for Vegas {
         if !ack.may_grow() {
             return;
         }
+        let before = self.window.packets;
         if !self.active {
             if self.window.was_used(ack) {
                 self.window.grow(ack.acked.get());
@@ -155,6 +156,9 @@ impl CongestionControl for Vegas {
             self.begin_round(ack.nxt);
         } else if self.window.in_slow_start() {
             let _ = self.window.slow_start(ack.acked.get());
+        }
+        if ack.limited_by == Limit::NearSource {
+            self.window.packets = self.window.packets.min(before);
         }
     }
 

@@ -31,7 +31,7 @@ pub const fn scale_factor(k: u64, bandwidth_delay_bits: u64, packet_bits: u64) -
     k_bits.saturating_mul(4 * ONE_Q10) / if whole == 0 { 1 } else { whole }
 }
 
-/// h = H·C·RTT packets per RTT, between `least` and `most` [GEMINI §III-B].
+/// h = H·C·RTT packets per RTT, between `least` and `most` [GEMINI §III-B, §III-D].
 pub const fn additive_step(h_q36: u64, bandwidth_delay_bits: u64, least: u64, most: u64) -> u64 {
     let step = bandwidth_delay_bits.saturating_mul(h_q36) >> 26;
     let step = if step < least { least } else { step };

@@ -274,7 +274,7 @@ fn a_limiter_for_which_nothing_waits_arms_no_timer() {
 /// What a window grew to behind the limiter would leave at once when the limiter goes.
 #[test]
 fn a_window_does_not_grow_while_a_limiter_holds_packets_back() {
-    for controller in ["newreno", "cubic", "dctcp", "gemini"] {
+    for controller in ["newreno", "cubic", "dctcp", "gemini", "vegas"] {
         let stack = stack(with_near_source());
         let mut sender = listening(controller, &stack);
         sender.offer(1_000 * 1448, Tag(1));
