@@ -262,6 +262,13 @@ def test_show_describes_every_component(folder):
         assert str(item["about"]).split(maxsplit=1)[0] in done.stdout
 
 
+def test_show_describes_a_measure_without_its_kind(folder):
+    done = narrows("show", "fct_mean")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == narrows("show", "measure", "fct_mean").stdout
+    assert "Mean completion time" in done.stdout
+
+
 @pytest.mark.simulator
 def test_results_with_the_name_of_a_component_are_told_of_and_shown_by_their_path(folder):
     (folder / "pie.toml").write_text(SMALL)

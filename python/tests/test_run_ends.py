@@ -66,7 +66,7 @@ def test_a_component_is_meant_before_results_of_its_name(folder):
     assert narrows("show", "cubic").stdout.startswith("CUBIC")
     unknown = narrows("show", "quartic")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert unknown.stderr.startswith("error: no component or result is called 'quartic'\n")
+    assert unknown.stderr.startswith("error: no component, measure or result is called 'quartic'\n")
 
 
 def test_seeds_that_change_nothing_are_no_one_seed(folder):

@@ -52,7 +52,7 @@ def bench(
     """Measure what a packet-hop costs on this machine.
 
     Each run has a process of its own. A hold is one step of a heap of 10,000 entries: costs in holds travel between
-    machines. Goals are not judged where other programs run, or where runs differ by more than 15 %.
+    machines. Goals are not judged if other programs use the processors, or if runs differ by more than 15 %.
     """
     from narrows.bench import workloads
 

@@ -44,7 +44,8 @@ def show(
         ),
     ],
     controller: Annotated[
-        str | None, typer.Option("--controller", metavar="NAME", help="Of several controllers in a file, this one.")
+        str | None,
+        typer.Option("--controller", metavar="NAME", help="Show this controller of a file that has several."),
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -46,7 +46,7 @@ def check(
 
     Reads the file as `run` would, and shows its traffic, offered load and the settings in which its schemes differ,
     with estimates of packets, processor time and memory; draws its network, and lists base RTT and BDP of its paths
-    and the buffers of its ports. Nothing is run.
+    and the buffers of its ports. Runs nothing.
     """
     from narrows.experiment import Experiment
 

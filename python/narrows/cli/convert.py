@@ -49,11 +49,12 @@ def convert(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Write an experiment from files of other simulators and tools, or take in the results of an archive.
+    """Write an experiment from files of other tools.
 
-    Reads connection matrices and topologies of htsim, topologies, flows and lists of nodes of the HPCC simulator,
-    client configurations of TrafficGenerator, distributions of flow sizes, and traces of Mahimahi and Pantheon. What
-    the files do not say is written out with the defaults and marked `assumed`.
+    Or take in the results of an archive, FILE.zip. Reads connection matrices and topologies of htsim, topologies, flows
+    and lists of nodes of the HPCC simulator, client configurations of TrafficGenerator, distributions of flow sizes,
+    and traces of Mahimahi and Pantheon. What the files do not say is written out with the defaults and marked
+    `assumed`.
 
     Of an archive that `narrows export` wrote, each digest is verified before anything is written to the folder of
     results. Runs that are there already stay as they are.

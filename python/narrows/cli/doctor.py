@@ -71,10 +71,11 @@ class Finding:
 
 
 def doctor(out: options.Out = options.DEFAULT_OUT, json: options.Json = False) -> None:
-    """Check what this machine can run: what works (✓), what is not installed (–), what is broken (✗).
+    """Check what this machine can run.
 
-    Code 3 if the simulator lacks something, or if something optional is installed but fails. What is not installed is
-    no failure: only live runs (`--backend guest` or `host`) need narrowsd, and each extra says what it is for.
+    Shows what works (✓), what is not installed (–), and what is broken (✗). Code 3 if the simulator lacks something, or
+    if something optional is installed but fails. What is not installed is no failure: only live runs (`--backend guest`
+    or `host`) need narrowsd, and each extra says what it is for.
     """
     findings = list(examine(out))
     table = Table(box=None, show_header=False)

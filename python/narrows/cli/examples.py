@@ -34,10 +34,10 @@ def examples(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the examples of the documentation, or copy some to the working directory.
+    """List the documentation's examples, or copy some.
 
-    A file that is there already is not overwritten. Figures of papers need no copy: `narrows run gemini/fig13` takes
-    their names.
+    Copies to the working directory. A file that is there already is not overwritten. Figures of papers need no copy:
+    `narrows run gemini/fig13` takes their names.
     """
     with codes():
         found = {path.name: path for path in sorted(packaged.examples().iterdir()) if path.suffix in KINDS}

@@ -26,24 +26,29 @@ def explain(
     run: options.Run,
     flow: Annotated[
         list[int] | None,
-        typer.Option("--flow", metavar="N", min=0, help="Number of a flow (column flow); may be repeated."),
+        typer.Option(
+            "--flow",
+            metavar="N",
+            min=0,
+            help="Number of a flow to explain (column flow); may be repeated (default: the ten slowest).",
+        ),
     ] = None,
     scheme: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Scheme, or configuration of a sweep (default: all; with --flow, the only one).",
+            help="Scheme, or configuration of a sweep (default: all, if at most 5; with --flow, the only one).",
             autocompletion=completion.schemes,
         ),
     ] = None,
     seed: options.Seed = None,
     by: Annotated[
-        str, typer.Option(metavar="slowdown|fct", help="What the slowest flows are slowest by.")
+        str, typer.Option(metavar="slowdown|fct", help="Rank flows by slowdown or by completion time.")
     ] = "slowdown",
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Explain where the time of flows went, by default of the ten slowest.
+    """Explain where the time of the slowest flows went.
 
     Makes the run again with a trace and follows what the last byte waited for, back to the flow's start. The parts add
     up to the completion time. With --flow, lists each part with its port.

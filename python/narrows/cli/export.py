@@ -21,9 +21,10 @@ def export(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Write results as a zip file: experiment, manifests, tables and report.
+    """Write results as a zip file.
 
-    `narrows import FILE.zip` takes it into another folder of results. The same results give the same bytes.
+    It holds the experiment, manifests, tables and the report. `narrows import FILE.zip` takes it into another folder
+    of results. The same results give the same bytes.
     """
     from narrows import archive
     from narrows.runs.index import Index

@@ -32,12 +32,23 @@ Sets = Annotated[
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results.")]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Number of runs at once (default: one per core).")
+    int | None,
+    typer.Option(
+        min=1,
+        max=MAX_JOBS,
+        metavar="N",
+        help="Number of runs at once (default: cores / --threads; in guests at most one per core, on the host one).",
+    ),
 ]
-On = Annotated[Place, typer.Option(help="Run on this machine, or on a Ray cluster that is running.")]
+On = Annotated[Place, typer.Option(help="Run on this machine, or on a Ray cluster that is running (simulator only).")]
 Threads = Annotated[
     int,
-    typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Maximum threads of one run; results do not depend on them."),
+    typer.Option(
+        min=1,
+        max=MAX_JOBS,
+        metavar="N",
+        help="Maximum threads of one run, in the simulator; results do not depend on them.",
+    ),
 ]
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster (default: local).")

@@ -60,7 +60,7 @@ def reproduce(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Reproduce figures of papers and judge their claims; with linux, compare the simulator with a kernel.
+    """Reproduce figures of papers and judge their claims.
 
     Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a scorecard
     and a report. `linux` runs its scenarios in the simulator and on Linux in a guest, and says how far they agree.

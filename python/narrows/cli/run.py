@@ -77,10 +77,10 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Run an experiment and print its results; finished runs are skipped.
+    """Run an experiment and print its results.
 
-    Every plan of the file is run with every seed. After an interrupt finished runs are kept; the same command
-    continues.
+    Runs every plan of the file with every seed, but those that are finished. After an interrupt finished runs are kept;
+    the same command continues.
     """
     from narrows.cross_backend import unlike_hosts
 

@@ -27,10 +27,10 @@ def runs(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """List results: when they were made, how large they are, and whether they are current.
+    """List results: when made, how large, and whether current.
 
-    Results are stale if another version of Narrows made them, or if their file has changed since. Results that share
-    runs count their size each.
+    Results are stale if another version of Narrows made them, or if their file has changed since. A run that several
+    results share counts in the size of each.
     """
     from narrows.runs.listing import Listing
     from narrows.runs.store import Store, size_of
@@ -106,7 +106,7 @@ def rm(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Remove results, their reports, and the runs that no other result refers to.
+    """Remove results, and the runs that only they use.
 
     Results from before the file was edited (NAME~1) go with it; NAME~1 removes that one alone. Experiment files stay.
     """
@@ -136,9 +136,10 @@ def gc(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Remove runs that no result refers to, and temporary files of commands that were killed.
+    """Remove runs that no result refers to.
 
-    Runs of an interrupted command are such runs: continue it first. What a running command uses stays.
+    This includes finished runs of an interrupted command (continue it first, to keep them), and temporary files of
+    commands that were killed. What a running command uses stays.
     """
     from narrows.runs.removal import collect, unreferenced
     from narrows.runs.store import Store

@@ -26,7 +26,7 @@ def show(
         str | None,
         typer.Argument(
             metavar="KIND|NAME",
-            help="Such as aqm, topology or measure (`narrows show` lists kinds), a component, or results.",
+            help="Kind (controller, aqm, topology, … or measure), a component, a measure, or results.",
             autocompletion=completion.components,
         ),
     ] = None,
@@ -37,7 +37,7 @@ def show(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Show results, the components that an experiment may choose by name, and their parameters; and the measures.
+    """Show results, components with their parameters, and measures.
 
     With the name of results, prints their headline numbers, setting, seeds, date, version and command (`narrows runs`
     lists results). Without a name, lists the components of the kind, or all.
@@ -46,8 +46,8 @@ def show(
     from narrows.runs.index import Index
 
     with codes():
-        if kind == completion.MEASURE:
-            _measures(name, json=json)
+        if kind == completion.MEASURE or (name is None and _is_only_a_measure(kind, out)):
+            _measures(name if kind == completion.MEASURE else kind, json=json)
             return
         if kind is not None and name is None and Path(kind).parent != Path():
             _result_at(Path(kind), out, json=json)
@@ -66,7 +66,7 @@ def show(
         chosen = [item for item in found if name in (None, item["name"])]
         if not chosen:
             raise bad_input(
-                f"no {kind or 'component or result'} is called '{name}'",
+                f"no {kind or 'component, measure or result'} is called '{name}'",
                 f"there are: {names}" + ("" if kind else "; `narrows runs` lists results"),
             )
         table = Table("kind", "name", "about", "source", box=None, header_style="dim")
@@ -105,6 +105,19 @@ def _result(name: str, out: Path, *, json: bool) -> bool:
     store, entry = Store(out), Index(out).find(name)
     tell_results(Listing(store).listed(entry), Results(entry, store), store, json=json)
     return True
+
+
+def _is_only_a_measure(name: str | None, out: Path) -> bool:
+    """Whether a measure has this name, and neither a component nor results do."""
+    from narrows import native
+
+    if name is None or any(name in (item["kind"], item["name"]) for item in native.components()):
+        return False
+    from narrows.measures.bottleneck import ABOUT
+    from narrows.measures.named import measure_called
+    from narrows.runs.index import Index
+
+    return (name in ABOUT or measure_called(name) is not None) and not Index(out).has(name)
 
 
 def _measures(name: str | None, *, json: bool) -> None:

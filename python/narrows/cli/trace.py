@@ -18,17 +18,27 @@ def trace(
     run: options.Run,
     flow: Annotated[
         list[int] | None,
-        typer.Option("--flow", metavar="N", min=0, help="Number of a flow (column flow); may be repeated."),
+        typer.Option(
+            "--flow", metavar="N", min=0, help="Number of a flow to trace (column flow); required, may be repeated."
+        ),
     ] = None,
     scheme: options.Scheme = None,
     seed: options.Seed = None,
     ports: Annotated[
         list[str] | None,
-        typer.Option("--port", metavar="PORT", help="Port of the capture: from->to; may be repeated."),
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            help="Capture at this port, from->to; may be repeated (default: the ports of the sending hosts).",
+        ),
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", metavar="FORMAT", help="pcapng, json-seq, csv, parquet or perfetto; may be repeated."),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Write pcapng, json-seq, csv, parquet or perfetto; may be repeated (default: pcapng and parquet).",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the files (default: RUN-trace).")
@@ -36,10 +46,10 @@ def trace(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Trace flows of a run: packets at ports, and the state of their senders.
+    """Trace flows: their packets at ports, and their senders.
 
-    Makes the run again, which gives the same results, and writes a capture for Wireshark (by default at the source's
-    own port), and tables. Times are simulated. `narrows explain` lists the slowest flows.
+    Makes the run again, which gives the same results, and writes a capture for Wireshark and tables of what passed at
+    the ports and of the state of the senders. Times are simulated. `narrows explain` lists the slowest flows.
     """
     from narrows import api
     from narrows.traces import trace as traced_run
