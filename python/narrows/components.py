@@ -27,13 +27,18 @@ _HEADINGS = {
     "profile": "Host profiles",
 }
 
+_ABOUT: Final = (
+    "This page lists what an experiment chooses by name: controllers, AQMs, schedulers, topologies, distributions of flow",
+    "sizes, host profiles and more, with their parameters, ranges and defaults. `narrows show` prints the same.",
+)
+
 _SMALL_STEPS: Final = 16
 """Fraction bits from which a single step would be shown as 2e-5 or less."""
 
 
 def document() -> str:
     """`docs/reference/components.md`: a section for each kind, a table of parameters for each component with some."""
-    lines = ["# Components", "", "What an experiment chooses by name; `narrows show` prints the same.", ""]
+    lines = ["# Components", "", *_ABOUT, ""]
     found = native.components()
     for kind in dict.fromkeys(item["kind"] for item in found):
         own = [item for item in found if item["kind"] == kind]

@@ -35,7 +35,7 @@ measures("ms", _message, {
 
 @measure("")
 def background_timeouts(frames: Frames, arm: str) -> BySeed:
-    """Retransmission timeouts of all flows that answer no request."""
+    """Retransmission timeouts of all flows that are no responses."""
     flows = frames.flows.filter(pl.col("case") == arm)
     return by_seed(flows.group_by("seed").agg(pl.col("timeouts").sum()), "timeouts")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @measure("")
 def marked_share(frames: Frames, arm: str) -> BySeed:
-    """Of the packets with data that came to bridges from their own sites, the share that was marked as one to lose."""
+    """Of the packets with data that edge routers received from their own sites, the share made loss-eligible."""
     own = frames.bridges.filter(pl.col("case") == arm)
     if own.is_empty() or not own["data_packets"].sum():
         raise NotEvaluable(f"no edge pair carries data with {arm}")

@@ -58,7 +58,7 @@ def _of_flows(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
 
 @measure("")
 def flow_count(frames: Frames, arm: str) -> BySeed:
-    """Number of flows that answer no request."""
+    """Number of flows that are no responses."""
     own = frames.flows.filter(pl.col("case") == arm)
     return by_seed(own.group_by("seed").agg(pl.len().alias("value")))
 
