@@ -28,8 +28,8 @@ _HEADINGS = {
 }
 
 _ABOUT: Final = (
-    "This page lists what an experiment chooses by name: controllers, AQMs, schedulers, topologies, distributions of flow",
-    "sizes, host profiles and more, with their parameters, ranges and defaults. `narrows show` prints the same.",
+    "This page lists what an experiment chooses by name: controllers, AQMs, schedulers, topologies, distributions of",
+    "flow sizes, host profiles and more, with their parameters, ranges and defaults. `narrows show` prints the same.",
 )
 
 _SMALL_STEPS: Final = 16
