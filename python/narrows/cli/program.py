@@ -26,7 +26,10 @@ def program(
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Its parameters, such as ranks=16 and bytes=100MB."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file (default: print).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", "--out", metavar="FILE", help="Write to this file (default: print)."),
+    ] = None,
 ) -> None:
     """Write the program of a generator as text in GOAL.
 
@@ -39,10 +42,10 @@ def program(
         if lacking := [key for key, equals, _ in given if not equals]:
             raise bad_input(f"{lacking[0]} has no value", "write KEY=VALUE, for example ranks=16")
         text = native.program(name, {key: value for key, _, value in given})
-        if out is None:
+        if output is None:
             typer.echo(text, nl=False)
             return
         try:
-            atomic.write_text(out, text)
+            atomic.write_text(output, text)
         except OSError as error:
-            raise bad_input(f"cannot write {out}: {error.strerror}", "choose another file with --out") from error
+            raise bad_input(f"cannot write {output}: {error.strerror}", "choose another file with --output") from error
