@@ -37,7 +37,7 @@ Jobs = Annotated[
         min=1,
         max=MAX_JOBS,
         metavar="N",
-        help="Number of runs at once (default: cores / --threads; in guests at most one per core, on the host one).",
+        help="Number of runs at once (default: one per core, fewer if --threads says so; on the host one).",
     ),
 ]
 On = Annotated[Place, typer.Option(help="Run on this machine, or on a Ray cluster that is running (simulator only).")]

@@ -275,6 +275,15 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_ends_slow_start() {
+        let mut drive = copa(&[]);
+        run(&mut drive, 2, |_| 0);
+        assert!(drive.cc.in_slow_start);
+        drive.congestion(Cause::Loss);
+        assert!(!drive.cc.in_slow_start);
+    }
+
+    #[test]
     fn it_competes_where_a_queue_never_empties_and_stops_where_it_does() {
         let mut drive = copa(&[]);
         run(&mut drive, 50, |_| 0);

@@ -327,6 +327,17 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_after_a_mark_halves_what_the_mark_left() {
+        let mut drive = prague(100, &[]);
+        drive.cc.alpha = Some(ALPHA_ONE);
+        drive.ack(1, Some(Span::from_ms(10)), true);
+        let left = drive.window();
+        assert!(left < 100);
+        drive.congestion(Cause::Loss);
+        assert_eq!(drive.window(), left / 2);
+    }
+
+    #[test]
     fn a_loss_halves_and_an_undo_restores() {
         let mut drive = prague(100, &[]);
         drive.congestion(Cause::Ecn);

@@ -180,7 +180,7 @@ CC_INLINE u64 gemini_scale_factor(u64 k, u64 bandwidth_delay_bits, u64 packet_bi
 	return cc_saturating_mul(k_bits, 4 * GEMINI_ONE_Q10) / cc_max(whole, 1);
 }
 
-/* h = H*C*RTT packets per RTT, between its limits [GEMINI §III-B]. */
+/* h = H*C*RTT packets per RTT, between its limits [GEMINI §III-B, §III-D]. */
 CC_INLINE u64 gemini_additive_step(u64 h_q36, u64 bandwidth_delay_bits, u64 least, u64 most)
 {
 	u64 step = cc_saturating_mul(bandwidth_delay_bits, h_q36) >> 26;

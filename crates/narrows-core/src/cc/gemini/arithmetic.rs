@@ -45,7 +45,7 @@ pub const fn marked_fraction(marked: u64, acked: u64) -> u64 {
 }
 
 /// α ← (1−g)·α + g·M with g = 2^−`shift` [DCTCP eq. 1]. Each shift rounds down, so α stalls below 2^`shift`/2²⁰ instead
-/// of reaching 0, and as far below 1.
+/// of reaching 0; it reaches 1.
 pub const fn average(alpha: u64, fraction: u64, shift: u64) -> u64 {
     alpha - (alpha >> shift) + (fraction >> shift)
 }
