@@ -46,8 +46,8 @@ def show(
     from narrows.runs.index import Index
 
     with codes():
-        if kind == completion.MEASURE or (name is None and _is_only_a_measure(kind, out)):
-            _measures(name if kind == completion.MEASURE else kind, json=json)
+        if kind == completion.MEASURE:
+            _measures(name, json=json)
             return
         if kind is not None and name is None and Path(kind).parent != Path():
             _result_at(Path(kind), out, json=json)
@@ -56,7 +56,8 @@ def show(
         kinds = list(dict.fromkeys(item["kind"] for item in found))
         if kind is not None and kind not in kinds and name is None:
             name, kind = kind, None
-            if name not in {item["name"] for item in found} and _result(name, out, json=json):
+            is_component = name in {item["name"] for item in found}
+            if not is_component and (_result(name, out, json=json) or _measure(name, json=json)):
                 return
         if kind is not None and kind not in kinds:
             listed = ", ".join([*kinds, completion.MEASURE])
@@ -107,17 +108,15 @@ def _result(name: str, out: Path, *, json: bool) -> bool:
     return True
 
 
-def _is_only_a_measure(name: str | None, out: Path) -> bool:
-    """Whether a measure has this name, and neither a component nor results do."""
-    from narrows import native
-
-    if name is None or any(name in (item["kind"], item["name"]) for item in native.components()):
-        return False
+def _measure(name: str, *, json: bool) -> bool:
+    """Shows the measure of this name; whether there is one."""
     from narrows.measures.bottleneck import ABOUT
     from narrows.measures.named import measure_called
-    from narrows.runs.index import Index
 
-    return (name in ABOUT or measure_called(name) is not None) and not Index(out).has(name)
+    if name not in ABOUT and measure_called(name) is None:
+        return False
+    _measures(name, json=json)
+    return True
 
 
 def _measures(name: str | None, *, json: bool) -> None:

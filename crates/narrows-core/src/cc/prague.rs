@@ -134,7 +134,7 @@ impl Prague {
         }
     }
 
-    /// The window per RTT, twice that in slow start [Prague §2.5].
+    /// The window per RTT, twice that in slow start [Prague].
     fn pace(&mut self, path: &Path) {
         let Some(rtt) = path.srtt.filter(|rtt| !rtt.is_zero()) else { return };
         let rate = Rate::of(path.packet, self.window.spacing(rtt));
