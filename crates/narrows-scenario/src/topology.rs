@@ -169,7 +169,7 @@ macro_rules! registry {
 // Adding a topology: a file with what an experiment says of it, its `KEYS` and its `Network`; its module above, and a line
 // here.
 registry! {
-    "two-datacenters" two_datacenters::TwoDatacenters "[GEMINI §V]" "Two datacenters joined by one WAN link."
+    "two-datacenters" two_datacenters::TwoDatacenters "[GEMINI §IV]" "Two datacenters joined by one WAN link."
     "dumbbell" dumbbell::Dumbbell "" "Senders on the left, receivers on the right, one link between two switches."
     "star" star::Star "[DCTCP §4]" "Hosts on one switch."
     "fat-tree" fat_tree::FatTree "[Al-Fares 2008]" "A three-level fat tree of k-port switches."

@@ -1,4 +1,4 @@
-//! Two datacenters [GEMINI §V]: per site one border router, two racks, a link between the border routers. Traffic
+//! Two datacenters [GEMINI §IV]: per site one border router, two racks, a link between the border routers. Traffic
 //! between racks goes through the border router; there is no direct link between rack switches.
 //!
 //! Names: hosts `a1-1` … `a2-12`, `b1-1` …; switches `tor-a1`, `border-a`. Sites are 1 and 2, racks 1 to 4. A border
@@ -19,7 +19,7 @@ use crate::experiment::located::Located;
 use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
-/// One hot port tops out at a sixth of 4 MB, the paper's "~450 packets" [GEMINI §V].
+/// One hot port tops out at a sixth of 4 MB, the paper's "~450 packets" [GEMINI §IV].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_107 };
 
 const SERVERS: Parameter = number("servers", 12, (1, MAX_HOSTS / 2), "servers in each rack");
