@@ -164,9 +164,14 @@ guest-kernel:
 	$(call packages,qemu-system-x86 kmod xz-utils,command -v qemu-system-x86_64 && command -v depmod && command -v xz)
 	crates/narrows-testbed/guest-kernel.sh $(KERNEL) $(CACHE)
 
+TRIPLE := x86_64-unknown-linux-gnu
+TRAINED := $(CURDIR)/target/training/trained.profdata
+# cargo hears of the target where maturin links with zig: without it here functions would have other names.
+COMPILED_AS_WHEELS := --profile dist --target $(TRIPLE)
+
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed. As wheels are compiled.
-bench: .venv/bin/maturin
-	$(DEVELOP) --profile dist --extras dev
+bench: .venv/bin/maturin $(TRAINED)
+	RUSTFLAGS=-Cprofile-use=$(TRAINED) $(DEVELOP) $(COMPILED_AS_WHEELS) --extras dev
 	rm -f .venv/built
 	$(BIN)/narrows bench $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
@@ -194,11 +199,23 @@ $(TOOLS)/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*
 
 ## A wheel for any Python as of 3.11 on Linux with glibc 2.28, which zig links against, whatever this machine has.
-wheel: target/wheel-tools/bin/maturin
+wheel: $(TRAINED)
 	@echo 'compiling a wheel: five to ten minutes'
-	@PATH=$(CURDIR)/$(<D):$$PATH $(OWN_JOBS) maturin build --quiet --profile dist --zig --compatibility manylinux_2_28 \
-		--out target/wheels
+	@PATH=$(CURDIR)/target/wheel-tools/bin:$$PATH RUSTFLAGS=-Cprofile-use=$(TRAINED) $(OWN_JOBS) \
+		maturin build --quiet $(COMPILED_AS_WHEELS) --zig --compatibility manylinux_2_28 --out target/wheels
 	@ls -1t target/wheels/*.whl | head -1
+
+# What the compiler is to know of the bench's workloads. Instrumented by this machine's linker: zig's cannot. The compiler's own
+# llvm-profdata merges what was counted.
+$(TRAINED): target/wheel-tools/bin/maturin $(RUST) python/narrows/bench/training.py $(wildcard python/narrows/bench/*.toml)
+	@echo 'compiling an instrumented module: five to ten minutes'
+	@! command -v rustup >/dev/null || rustup --quiet component add llvm-tools
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@PATH=$(CURDIR)/$(<D):$$PATH RUSTFLAGS=-Cprofile-generate=$(@D) $(OWN_JOBS) \
+		maturin build --quiet $(COMPILED_AS_WHEELS) --out $(@D)
+	@$(<D)/pip install --quiet --disable-pip-version-check --force-reinstall $(@D)/*.whl
+	@cd $(@D) && $(CURDIR)/$(<D)/python -m narrows.bench.training
+	@$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)/bin/llvm-profdata merge --output=$@ $(@D)/*.profraw
 
 target/wheel-tools/bin/maturin:
 	$(PYTHON) -m venv target/wheel-tools

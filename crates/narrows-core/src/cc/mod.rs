@@ -40,6 +40,7 @@ pub mod parts;
 pub mod prague;
 pub mod swift;
 pub mod timely;
+pub mod uno;
 pub mod vegas;
 pub mod vivace;
 
@@ -475,6 +476,7 @@ registry! {
     prague::Prague,
     bbr_v3::BbrV3,
     vivace::Vivace,
+    uno::Uno,
 }
 
 /// The [`Spec`] of the controller with this name.

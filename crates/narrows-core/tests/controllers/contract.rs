@@ -216,6 +216,7 @@ impl Transport {
         self.bound += packets * self.growth_per_packet;
         self.in_flight = self.in_flight.saturating_sub(packets + lost);
         self.path.in_flight = Packets::new(self.in_flight);
+        let knew_rtt = self.path.min_rtt.is_some();
         if let Some(span) = delivery.rtt_us.map(Span::from_us) {
             self.path.srtt = Some(self.path.srtt.map_or(span, |srtt| (srtt * 7 + span).div(8)));
             self.path.min_rtt = Some(self.path.min_rtt.map_or(span, |least| least.min(span)));
@@ -270,6 +271,10 @@ impl Transport {
             in_order: delivery.in_order,
         };
         self.cc.on_ack(&ack, &self.path);
+        if !knew_rtt && self.path.min_rtt.is_some() && self.cc.pacing().is_some() {
+            // The same of who paces once there is an RTT.
+            self.bound = self.bound.max(self.window());
+        }
         if self.cc.recovery() == Owner::Transport && !ack.may_grow() {
             assert!(self.window() <= before, "no growth while the transport reduces, nor above a hole");
         }

@@ -18,5 +18,6 @@ mod newreno;
 mod swift;
 mod timely;
 mod transport;
+mod uno;
 mod vegas;
 mod vivace;
