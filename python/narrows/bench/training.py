@@ -1,7 +1,7 @@
 """What the compiler's profile of a released wheel is made from: `python -m narrows.bench.training`.
 
 The build of a wheel (`make wheel`) runs this with an instrumented module, and compiles a second time with the profile.
-W4, W5 and the other workloads that are not named here show what the profile is worth for work that it has not seen.
+W4, which is not among these, shows what the profile is worth for work that it has not seen.
 """
 
 from __future__ import annotations

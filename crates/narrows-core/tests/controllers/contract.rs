@@ -95,7 +95,14 @@ struct Transport {
 }
 
 impl Transport {
-    fn new(spec: &Spec, values: &[Value], line_rate: Rate, growth_per_packet: u64) -> Transport {
+    /// `handshake` is the RTT that one took.
+    fn new(
+        spec: &Spec,
+        values: &[Value],
+        line_rate: Rate,
+        handshake: Option<Span>,
+        growth_per_packet: u64,
+    ) -> Transport {
         let path = Path {
             mss: Bytes::new(MSS),
             packet: Bytes::new(1_500),
@@ -115,6 +122,7 @@ impl Transport {
         let cc = Controller::build(spec.name, &context).expect("a name from the registry");
         // Who paces from the first packet on may begin with a wide window: it is not what limits.
         let first = if cc.pacing().is_some() { cc.window().get() } else { 0 };
+        let path = Path { srtt: handshake, min_rtt: handshake, ..path };
         Transport {
             cc,
             path,
@@ -134,6 +142,12 @@ impl Transport {
 
     fn window(&self) -> u64 {
         self.cc.window().get()
+    }
+
+    /// Who paces may begin with what the line sends in an RTT, as soon as one is known.
+    fn first_window(&self) -> u64 {
+        let Some(rtt) = self.path.min_rtt.filter(|_| self.cc.pacing().is_some()) else { return 0 };
+        self.path.line_rate.bytes_in(rtt).get() / self.path.packet.get() + 1
     }
 
     fn apply(&mut self, op: Op) {
@@ -188,7 +202,9 @@ impl Transport {
             self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle }, &self.path);
             self.last_sent = self.now;
         }
-        assert!(self.window() <= before, "sending grants no window");
+        let first = if self.delivered == 0 { self.first_window() } else { 0 };
+        self.bound = self.bound.max(first);
+        assert!(self.window() <= before.max(first), "sending grants no window");
     }
 
     fn idle(&mut self, span: Span) {
@@ -271,9 +287,8 @@ impl Transport {
             in_order: delivery.in_order,
         };
         self.cc.on_ack(&ack, &self.path);
-        if !knew_rtt && self.path.min_rtt.is_some() && self.cc.pacing().is_some() {
-            // The same of who paces once there is an RTT.
-            self.bound = self.bound.max(self.window());
+        if !knew_rtt {
+            self.bound = self.bound.max(self.first_window());
         }
         if self.cc.recovery() == Owner::Transport && !ack.may_grow() {
             assert!(self.window() <= before, "no growth while the transport reduces, nor above a hole");
@@ -310,6 +325,9 @@ impl Transport {
         assert!(undone.window().get() >= least, "an undo restores {least}, not {}", undone.window());
     }
 }
+
+/// Connections whose RTT is known before anything is sent, and others.
+const HANDSHAKES: [Option<Span>; 2] = [None, Some(Span::from_us(700))];
 
 fn defaults(spec: &Spec) -> Vec<Value> {
     spec.parameters.iter().map(|parameter| parameter.default).collect()
@@ -358,8 +376,8 @@ proptest! {
         gbps in prop::sample::select(vec![1u64, 10, 400]),
     ) {
         for spec in SPECS {
-            let run = || {
-                let mut transport = Transport::new(spec, &defaults(spec), Rate::from_gbps(gbps), 3);
+            let run = |handshake| {
+                let mut transport = Transport::new(spec, &defaults(spec), Rate::from_gbps(gbps), handshake, 3);
                 let mut history = String::new();
                 for &op in &ops {
                     transport.apply(op);
@@ -367,7 +385,9 @@ proptest! {
                 }
                 history + &format!("{:?}", transport.cc)
             };
-            prop_assert_eq!(run(), run(), "the same calls give the same state");
+            for handshake in HANDSHAKES {
+                prop_assert_eq!(run(handshake), run(handshake), "the same calls give the same state");
+            }
         }
     }
 
@@ -377,8 +397,8 @@ proptest! {
         mbps in prop::sample::select(vec![1u64, 1_000, 400_000]),
     ) {
         for spec in SPECS {
-            for values in edge_settings(spec) {
-                let mut transport = Transport::new(spec, &values, Rate::from_mbps(mbps), 1 << 20);
+            for (values, handshake) in edge_settings(spec).iter().flat_map(|values| HANDSHAKES.map(|each| (values, each))) {
+                let mut transport = Transport::new(spec, values, Rate::from_mbps(mbps), handshake, 1 << 20);
                 for &op in &ops {
                     transport.apply(op);
                 }

@@ -69,3 +69,17 @@ fn behind_a_queue_that_long_rtts_do_not_show_they_get_three_times_the_share() {
     assert!((2.5..1.0 / 0.3 + 0.1).contains(&ratio), "{shares:?}");
     assert!(port.utilisation > 0.97, "{}", port.utilisation);
 }
+
+/// The window is the bandwidth-delay product of the path that data take, rounded down to whole packets: a lone flow fills its line but
+/// for less than a packet of some ten.
+#[test]
+fn alone_it_fills_a_line_without_a_queue() {
+    for (rate, rtt) in [(Rate::from_gbps(1), Span::from_us(100)), (Rate::from_gbps(10), Span::from_ms(2))] {
+        let network = Dumbbell { access: rate, rate, rtt, ..Dumbbell::default() };
+        let mut plan = network.long("uno", true, Span::from_ms(400));
+        plan.schedule.warmup = Span::from_ms(100);
+        let port = run(&plan, 1).ports[network.bottleneck()].clone();
+        assert!(port.utilisation > 0.9, "{rate} {rtt}: {}", port.utilisation);
+        assert!(queue_mean(&port) < 1.5, "{rate} {rtt}: {}", queue_mean(&port));
+    }
+}
