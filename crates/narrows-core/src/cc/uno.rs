@@ -26,7 +26,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 pub const SPEC: Spec = Spec {
     name: "uno",
     title: "Uno",
-    about: "Reacts to marks once per RTT of the datacenter, whatever its own RTT; gently where only a phantom queue marks.",
+    about: "Reacts to marks once per RTT of the datacenter, whatever its own RTT; gently where the RTT shows no queue.",
     source: "Uno §4.1",
     ecn: EcnUse::Exact,
     kernel: Kernel::None,
@@ -40,15 +40,15 @@ pub const SPEC: Spec = Spec {
         "alpha": Kind::Real { bits: 20 }, Value::Real(1_049), (1, ONE),
             "α: growth per RTT as a share of the bandwidth-delay product; 0.001 [Uno Table 2].";
         "k": Kind::Real { bits: 20 }, Value::Real(149_797), (1, ONE),
-            "K as a share of the bandwidth-delay product of `intra-rtt`: marks take more where it is larger, half at most; 1/7 \
+            "K as a share of the bandwidth-delay product of `intra-rtt`; a larger K means larger reductions, up to one half; 1/7 \
             [Uno Table 2].";
         "gain": Kind::Real { bits: 20 }, Value::Real(681_574), (ONE / 1_024, ONE),
             "Weight of the latest epoch in the fraction of marked packets; 0.65, as the paper's simulations have it.";
         "phantom-scale": Kind::Real { bits: 20 }, Value::Real(314_573), (0, ONE),
             "The share of a reduction that is made where the RTT shows no queue; 0.3 [Uno Algorithm 1].";
         "slack": Kind::Real { bits: 20 }, Value::Real(57_672), (0, ONE),
-            "By how much of the minimum RTT an RTT is longer that shows a queue, and the time in which `beta` of a window is to \
-            be delivered; 0.055, as the paper's simulations have it.";
+            "An RTT that exceeds the minimum by more than this share of it shows a queue; `beta` is checked once in that time; \
+            0.055, as the paper's simulations have it.";
         "beta": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (0, ONE * 9 / 10),
             "β: where less than this share of the window is delivered in an RTT, the window becomes what was; 0.5, 0 for never \
             [Uno Table 2].";
