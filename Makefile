@@ -164,16 +164,9 @@ guest-kernel:
 	$(call packages,qemu-system-x86 kmod xz-utils,command -v qemu-system-x86_64 && command -v depmod && command -v xz)
 	crates/narrows-testbed/guest-kernel.sh $(KERNEL) $(CACHE)
 
-TRAINED := $(CURDIR)/target/training/trained.profdata
-TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
-PROFDATA = $(shell rustc --print sysroot)/lib/rustlib/$(TRIPLE)/bin/llvm-profdata
-# With --zig, maturin passes --target; without it here names of functions would differ, and the profile would not match.
-COMPILED_AS_WHEELS = --profile dist --target $(TRIPLE)
-ENGINE := $(shell find $(patsubst %,crates/narrows-%/src,core network plan results sim) -name '*.rs')
-
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed. As wheels are compiled.
-bench: .venv/bin/maturin $(TRAINED)
-	RUSTFLAGS=-Cprofile-use=$(TRAINED) $(DEVELOP) $(COMPILED_AS_WHEELS) --extras dev
+bench: .venv/bin/maturin
+	$(DEVELOP) --profile dist --extras dev
 	rm -f .venv/built
 	$(BIN)/narrows bench $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
@@ -201,26 +194,11 @@ $(TOOLS)/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*
 
 ## A wheel for any Python as of 3.11 on Linux with glibc 2.28, which zig links against, whatever this machine has.
-wheel: target/wheel-tools/bin/maturin $(TRAINED)
+wheel: target/wheel-tools/bin/maturin
 	@echo 'compiling a wheel: five to ten minutes'
-	@PATH=$(CURDIR)/$(<D):$$PATH RUSTFLAGS=-Cprofile-use=$(TRAINED) $(OWN_JOBS) \
-		maturin build --quiet $(COMPILED_AS_WHEELS) --zig --compatibility manylinux_2_28 --out target/wheels
+	@PATH=$(CURDIR)/$(<D):$$PATH $(OWN_JOBS) maturin build --quiet --profile dist --zig --compatibility manylinux_2_28 \
+		--out target/wheels
 	@ls -1t target/wheels/*.whl | head -1
-
-# What the compiler is to know of the bench's workloads. Instrumented by this machine's linker: zig's cannot. What was compiled with an
-# older profile goes: cargo does not see that the file has changed.
-$(TRAINED): target/wheel-tools/bin/maturin $(ENGINE) $(wildcard python/narrows/bench/*.py python/narrows/bench/*.toml) Cargo.lock \
-		rust-toolchain.toml
-	@! command -v rustup >/dev/null || rustup --quiet component add llvm-tools
-	@test -x $(PROFDATA) || { echo 'a wheel needs $(PROFDATA): rustup component add llvm-tools'; exit 1; }
-	@echo 'compiling an instrumented module: five to ten minutes'
-	@rm -rf $(@D) target/$(TRIPLE)/dist && mkdir -p $(@D)
-	@PATH=$(CURDIR)/$(<D):$$PATH RUSTFLAGS=-Cprofile-generate=$(@D) $(OWN_JOBS) \
-		maturin build --quiet $(COMPILED_AS_WHEELS) --out $(@D)
-	@$(<D)/pip install --quiet --disable-pip-version-check $(@D)/*.whl
-	@$(<D)/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(@D)/*.whl
-	@cd $(@D) && env -u PYTHONPATH $(CURDIR)/$(<D)/python -m narrows.bench.training
-	@$(PROFDATA) merge --output=$(@D)/merged $(@D)/*.profraw && mv $(@D)/merged $@
 
 target/wheel-tools/bin/maturin:
 	$(PYTHON) -m venv target/wheel-tools

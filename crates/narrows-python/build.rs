@@ -37,8 +37,7 @@ fn main() {
         "../../python/narrows/learning/learner.py",
     ]);
     println!("cargo::rustc-env=NARROWS_IN_PYTHON={in_python}");
-    println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");
-    println!("cargo::rustc-env=NARROWS_BUILD={}, {}{}", compiler(), profile(), trained());
+    println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), profile());
 }
 
 /// As `rustc --version` has it.
@@ -54,12 +53,6 @@ fn profile() -> String {
     let build = folders.by_ref().nth(2);
     assert_eq!(build, Some("build"), "{out} is target/PROFILE/build/PACKAGE/out");
     folders.next().expect("a profile has a folder").to_owned()
-}
-
-/// Whether the compiler knows what a run does most, as it does of wheels.
-fn trained() -> &'static str {
-    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    if flags.contains("profile-use") { ", profile-guided" } else { "" }
 }
 
 /// What Cargo tells a build script.
