@@ -20,7 +20,7 @@ use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Phase, RttSample, Sent, Settings,
     Spec, Value, parameters,
 };
-use crate::units::{Bytes, Packets, Rate, Span, Time};
+use crate::units::{Packets, Rate, Span, Time};
 
 /// What an experiment may know and set.
 pub const SPEC: Spec = Spec {
@@ -254,8 +254,8 @@ fn share(of: u64, part: u64) -> u64 {
 
 /// What the host's line sends in the minimum RTT, in 2^-20 packets.
 fn bandwidth_delay(path: &Path, base: Span) -> u64 {
-    let bytes: Bytes = path.line_rate.bytes_in(base);
-    let packets = u128::from(bytes.get()) * u128::from(ONE) / u128::from(path.packet.get().max(1));
+    let bytes = path.line_rate.bytes_in(base).get();
+    let packets = u128::from(bytes) * u128::from(ONE) / u128::from(path.packet.get().max(1));
     u64::try_from(packets).unwrap_or(u64::MAX)
 }
 
@@ -304,11 +304,10 @@ impl CongestionControl for Uno {
     }
 
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
-        if !self.has_begun {
-            self.begin(now, path);
-        } else if sent.idle.is_some() {
+        if sent.idle.is_some() {
             self.restart(now);
         }
+        self.begin(now, path);
     }
 
     fn on_undo(&mut self) {
@@ -333,6 +332,7 @@ impl CongestionControl for Uno {
 mod tests {
     use super::*;
     use crate::cc::harness::{Drive, build, path};
+    use crate::units::Bytes;
 
     /// A sender on an empty path of this RTT, of a line of 1 Gbit/s, with a window of so many packets.
     fn uno(base: Span, window: u64, changes: &[(&str, Value)]) -> Drive<Uno> {

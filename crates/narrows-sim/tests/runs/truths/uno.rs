@@ -48,8 +48,9 @@ fn measure(aqm: AqmConfig, controller: &str) -> (Vec<f64>, PortRow) {
     (goodputs(&results), results.ports[network.bottleneck()].clone())
 }
 
-/// Reductions in steps of one length give flows of every RTT one share at equal marks [Uno §4.1.1], and a phantom queue that drains
-/// at 0.9 of the rate keeps the port's own queue short. DCTCP's flows, which reduce once in an RTT of their own, share unevenly.
+/// Reductions in steps of one length give flows of every RTT one share with equal marking probability [Uno §4.1.1], and a phantom
+/// queue that drains at 0.9 of the rate keeps the port's own queue short. DCTCP's flows, which reduce once in an RTT of their own,
+/// share unevenly.
 #[test]
 fn behind_a_phantom_queue_flows_of_twenty_times_the_rtt_have_equal_shares() {
     let (shares, port) = measure(phantom(60, 58_982), "uno");
@@ -61,7 +62,7 @@ fn behind_a_phantom_queue_flows_of_twenty_times_the_rtt_have_equal_shares() {
 }
 
 /// A queue of 28 packets, 34 µs, is a third of the shorter RTT and 1.6 % of the longer: flows of the longer take the marks for those
-/// of a phantom queue, make 0.3 of the reduction, and get up to 1/0.3 of the share.
+/// of a phantom queue, and make 0.3 of the reduction. It may be more than 1/0.3 of the share, as the queue lengthens the shorter RTT.
 #[test]
 fn behind_a_queue_that_long_rtts_do_not_show_they_get_three_times_the_share() {
     let (shares, port) = measure(threshold::Config::at(60), "uno");
