@@ -66,6 +66,7 @@ pub fn spec(name: String, about: &'static str, ecn: EcnUse, needs_delivery_rate:
         kernel: Kernel::None,
         needs_delivery_rate,
         needs_every_ack: false,
+        needs_telemetry: false,
         draws: false,
         ordered: &[],
         parameters: &[],

@@ -36,5 +36,6 @@ pub mod queue;
 pub mod rng;
 pub mod routing;
 pub mod tcp;
+pub mod telemetry;
 pub mod transport;
 pub mod units;

@@ -45,6 +45,7 @@ fn said(spec: &Spec) -> Json {
         kernel,
         needs_delivery_rate,
         needs_every_ack: _,
+        needs_telemetry: _,
         draws: _,
         ordered: _,
         parameters,

@@ -27,6 +27,7 @@ mod path;
 pub mod port;
 mod prefetch;
 pub mod route;
+mod telemetry;
 pub mod trace;
 
 pub use agenda::{Class, Entity};

@@ -32,6 +32,7 @@ use crate::route::{GraphError, Routes, switch_indices};
 use crate::trace::{Happened, Note, Trace};
 use narrows_core::queue::Feedback;
 use narrows_core::routing::Routing;
+use narrows_core::telemetry::Hop;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
 
@@ -77,6 +78,15 @@ pub trait Payload: Copy + Default {
     }
     /// Of such a frame, the priorities and how long.
     fn as_pause(&self) -> Option<(u8, Span)> {
+        None
+    }
+    /// Where the packet's telemetry lies, if it has any: see [`Network::take_telemetry`].
+    fn telemetry(&self) -> Option<u32> {
+        None
+    }
+    /// From now on its telemetry lies in this place. Returns what it held there, which is given back with the telemetry. `None`
+    /// where the payload has no room for it, and then nothing is written.
+    fn carry_telemetry(&mut self, _place: u32) -> Option<u32> {
         None
     }
 }
@@ -315,6 +325,25 @@ impl<P: Payload> Network<P> {
         let link = self.host_links[host as usize];
         assert!(link != NONE, "node {host} is a switch");
         link
+    }
+
+    /// Takes out what ports have written into a packet, from its place: first what the packet held instead of the place.
+    pub fn take_telemetry(&mut self, place: u32) -> (u32, Vec<Hop>) {
+        self.ports.telemetry.take(place)
+    }
+
+    /// Puts such telemetry beside a packet, which carries it to wherever it goes. The packet has none yet.
+    pub fn put_telemetry(&mut self, packet: &mut P, hops: Vec<Hop>) {
+        let place = self.ports.telemetry.keep(hops);
+        match packet.carry_telemetry(place) {
+            Some(kept) => self.ports.telemetry.keep_beside(place, kept),
+            None => drop(self.ports.telemetry.take(place)),
+        }
+    }
+
+    /// Packets whose telemetry has not been taken out.
+    pub fn telemetry_records(&self) -> usize {
+        self.ports.telemetry.len()
     }
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is

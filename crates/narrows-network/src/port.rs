@@ -28,6 +28,7 @@ use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
+use crate::telemetry::Telemetry;
 use ingress::Memories;
 use narrows_core::packet;
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
@@ -243,6 +244,8 @@ pub(crate) struct Ports<P> {
     /// Of each link on whose wire more happens than a delay.
     wires: Vec<Wire<P>>,
     store: Store<P>,
+    /// Of the packets into which ports have written.
+    pub(crate) telemetry: Telemetry,
     /// Whether the network looks at every packet that reaches a far end.
     looks_at_all: bool,
     /// Number of links: from here on ports are urgent queues.

@@ -126,7 +126,8 @@ impl Graph {
     }
 
     /// By link: whether its port is served packet by packet, as one with several queues is, one whose AQM judges packets that leave,
-    /// one that can be paused, and each of a switch that counts what it holds by ingress. All others are computed: what they do is known on a packet's arrival.
+    /// one that can be paused, one that writes telemetry, and each of a switch that counts what it holds by ingress. All others are
+    /// computed: what they do is known on a packet's arrival.
     pub fn served(&self) -> Vec<bool> {
         let mut counts = vec![false; self.nodes.len()];
         for link in &self.links {
@@ -136,7 +137,8 @@ impl Graph {
         let is_served = |(link, can_be_paused): (&Link, bool)| {
             let at_switch = self.nodes[link.from as usize].kind == NodeKind::Switch;
             let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
-            link.scheduler.is_some() || judges_departures || can_be_paused || at_switch && counts[link.from as usize]
+            let is_asked_as_it_sends = link.scheduler.is_some() || judges_departures || link.telemetry;
+            is_asked_as_it_sends || can_be_paused || at_switch && counts[link.from as usize]
         };
         self.links.iter().zip(self.can_be_paused()).map(is_served).collect()
     }
@@ -286,6 +288,9 @@ pub struct Link {
     /// million. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_exact")]
     pub clock_spread: u32,
+    /// Whether its port writes telemetry into packets of data; left out of the plan's text where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub telemetry: bool,
     /// Whether its backlog is sampled.
     pub watched: bool,
 }
@@ -322,6 +327,7 @@ impl Link {
             bridge: None,
             jitter: Span::ZERO,
             clock_spread: 0,
+            telemetry: false,
             watched: false,
         }
     }

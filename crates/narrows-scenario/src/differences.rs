@@ -137,8 +137,8 @@ fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
     let (first, rest) = said.split_once('.').unwrap_or((said, ""));
     let (second, third) = rest.split_once('.').unwrap_or((rest, ""));
     match (first, second) {
-        // A controller brings its use of ECN, a profile all that hosts do.
-        ("cc", _) => any(&["ecn"]),
+        // A controller brings its use of ECN and the telemetry that it reads, a profile all that hosts do.
+        ("cc", _) => any(&["ecn"]) || of_links(&["edge", "fabric", "wan"], "telemetry"),
         ("host", "profile") => any(&["host"]),
         // Long-lived flows are listed, and who takes part in them.
         ("long", _) if of_traffic => any(&["flows"]),
@@ -307,6 +307,7 @@ pub(crate) fn tell_links(graph: &Graph, name: &str, links: &[&Link], facts: &mut
         })
     });
     tell("scheduler", &|link| link.scheduler.as_ref().map(|scheduler| told(scheduler.spec(), &scheduler.values())));
+    tell("telemetry", &|link| link.telemetry.then(|| "in data packets".to_owned()));
     tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
     tell(&format!("limit{OF_THE_INPUT}"), &|link| {
         link.ingress.and_then(|memory| match memory.limit {

@@ -28,7 +28,7 @@ use crate::traffic::opened::Opened;
 use crate::traffic::program::Programs;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
-use crate::{Charts, Limits, Overrides, charts, controller, events, sampling, stack, topology};
+use crate::{Charts, Limits, Overrides, charts, controller, events, sampling, stack, telemetry, topology};
 use narrows_plan::{Kind, Pairs, Pattern, Plan, Schedule};
 
 /// Most plans of one experiment: arms × combinations of the axes.
@@ -588,6 +588,7 @@ fn plan(
         traffic.extend(resolved);
     }
     sampling.flows = sampling::flows(&file.sample, &sampling, &traffic)?;
+    telemetry::place(&mut network, &traffic, settings.controllers).map_err(|problem| problem.at(arm))?;
     let Labels { experiment, arm: arm_name, axes, declared } = labels;
     let plan = Plan { experiment, arm: arm_name, axes, declared, network, traffic, schedule, sampling };
     let summary = Summary::of(&plan);

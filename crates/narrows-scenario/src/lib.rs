@@ -35,6 +35,7 @@ mod select;
 mod stack;
 mod suggest;
 pub mod summary;
+mod telemetry;
 mod topology;
 pub mod traffic;
 pub mod units;

@@ -29,6 +29,7 @@ pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "dctcp", ecn: EcnUse::Exact, parameters: &[], ..PLAIN },
     &Spec { name: "gemini", ecn: EcnUse::Exact, parameters: GEMINI, ..PLAIN },
     &Spec { name: "swift", ecn: EcnUse::Optional, needs_every_ack: true, ..PLAIN },
+    &Spec { name: "hpcc", ecn: EcnUse::Optional, needs_telemetry: true, ..PLAIN },
 ];
 
 const PLAIN: Spec = Spec {
@@ -40,6 +41,7 @@ const PLAIN: Spec = Spec {
     kernel: narrows_core::cc::Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    needs_telemetry: false,
     draws: false,
     ordered: &[],
     parameters: &[],

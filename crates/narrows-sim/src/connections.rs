@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use narrows_core::tcp::Tallies;
+use narrows_core::telemetry::Hop;
 use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
 
@@ -77,8 +78,9 @@ pub(crate) struct Place {
     pub(crate) stack: u32,
     /// Of ports with several classes: which one its packets are of.
     pub(crate) service_class: u8,
-    /// Whether its host's adapter has a limiter towards the peer: once it was notified of congestion.
-    pub(crate) is_limited: bool,
+    /// Whether what it sends is not simply handed to the port: its host's adapter has a limiter towards the peer, once it was
+    /// notified of congestion; or what it sends carries telemetry back.
+    pub(crate) is_handed_specially: bool,
 }
 
 /// The departure of a packet that nobody knows yet: a time when something is waited for, and after every run.
@@ -99,6 +101,8 @@ pub(crate) struct End {
     pub(crate) latest: u32,
     /// What of this connection waits in the host's port.
     pub(crate) waiting: Waiting,
+    /// The telemetry of the packet of data that came last, until an acknowledgement carries it back.
+    pub(crate) telemetry: Option<Vec<Hop>>,
     /// What the agenda was last told, to tell it only of changes.
     pub(crate) armed_timer: Time,
     pub(crate) armed_pacing: Time,
@@ -260,6 +264,7 @@ impl Connections {
             receiving: None,
             latest: if side == Side::Opener { u32::MAX } else { 0 },
             waiting: Waiting::default(),
+            telemetry: None,
             armed_timer: Time::NEVER,
             armed_pacing: Time::NEVER,
         };

@@ -5,6 +5,7 @@ use narrows_core::nic::{Handed, RateLimiter};
 use narrows_core::rng::SmallStream;
 use narrows_core::tcp::Stack;
 use narrows_core::tcp::near_source::ReactionPoint;
+use narrows_core::telemetry::Hop;
 use narrows_core::units::{Bytes, Rate, Time};
 use narrows_network::{Entity, Network, Offered, Payload};
 
@@ -26,22 +27,42 @@ pub(crate) struct Nic {
     dropped: Vec<Packet>,
 }
 
-/// Whether an end has such a limiter, known where the code is compiled: nobody else pays for the question.
-pub(crate) trait Limiter {
+/// What lies between an end and its host's port, known where the code is compiled: nobody else pays for the question.
+pub(crate) trait Handing {
+    /// The limiter that its packets pass.
     fn nic(&mut self) -> Option<&mut Nic>;
+    /// Telemetry that a packet carries back.
+    fn echo(&mut self, packet: &mut Packet, network: &mut Network<Packet>);
 }
 
-impl Limiter for () {
+impl Handing for () {
     #[inline(always)]
     fn nic(&mut self) -> Option<&mut Nic> {
         None
     }
+
+    #[inline(always)]
+    fn echo(&mut self, _packet: &mut Packet, _network: &mut Network<Packet>) {}
 }
 
-impl Limiter for Nic {
-    #[inline(always)]
+/// Of an end that has a limiter, telemetry to carry back, or both.
+pub(crate) struct Specially<'a> {
+    pub(crate) nic: Option<&'a mut Nic>,
+    pub(crate) telemetry: Option<Vec<Hop>>,
+}
+
+impl Handing for Specially<'_> {
     fn nic(&mut self) -> Option<&mut Nic> {
-        Some(self)
+        self.nic.as_deref_mut()
+    }
+
+    /// The next packet without data carries it: one with data has telemetry of its own.
+    fn echo(&mut self, packet: &mut Packet, network: &mut Network<Packet>) {
+        if packet.payload() == 0
+            && let Some(hops) = self.telemetry.take()
+        {
+            network.put_telemetry(packet, hops);
+        }
     }
 }
 

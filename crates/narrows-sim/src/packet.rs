@@ -15,7 +15,8 @@ pub(crate) struct Packet {
     ack: u32,
     timestamp: u32,
     timestamp_echo: u32,
-    /// A slot of the side pool if the packet has SACK blocks, else its tag; on a bridge, where what is around it lies.
+    /// A slot of the side pool if the packet has SACK blocks, else its tag; on a bridge, where what is around it lies; with
+    /// telemetry, where that lies.
     extra: u32,
     /// The host it is for.
     destination: u16,
@@ -23,7 +24,8 @@ pub(crate) struct Packet {
     size: u16,
     window: u16,
     flags: u8,
-    /// From the lowest: two bits of ECN, two that count SACK blocks, three of the service class, one if something is around it.
+    /// From the lowest: two bits of ECN, two that count SACK blocks, three of the service class, one if something is around or
+    /// beside it.
     bits: u8,
 }
 
@@ -38,7 +40,7 @@ const DATAGRAM_HEADER_BYTES_U32: u32 = DATAGRAM_HEADER_BYTES as u32;
 const BLOCKS_SHIFT: u8 = 2;
 const BLOCKS: u8 = 3 << BLOCKS_SHIFT;
 const CLASS_SHIFT: u8 = 4;
-/// Something is around the packet, as it is on a bridge.
+/// Something is around the packet, as it is on a bridge, or telemetry lies beside it: never both.
 const WRAPPED: u8 = 1 << 7;
 
 /// Beside the flags of a segment: no segment at all, but a switch's notification of congestion, or what the ends of a
@@ -372,6 +374,15 @@ impl Payload for Packet {
             flags: NOTIFICATION,
             bits: Ecn::NotCapable as u8,
         })
+    }
+
+    fn telemetry(&self) -> Option<u32> {
+        self.wrapped()
+    }
+
+    fn carry_telemetry(&mut self, place: u32) -> Option<u32> {
+        self.bits |= WRAPPED;
+        Some(std::mem::replace(&mut self.extra, place))
     }
 
     fn as_pause(&self) -> Option<(u8, Span)> {

@@ -16,6 +16,7 @@ mod near_source;
 mod nics;
 mod observation;
 mod receive;
+mod telemetry;
 mod tracing;
 mod traffic;
 
@@ -41,7 +42,7 @@ use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, 
 use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
-use crate::nic::{Limiter, Nic};
+use crate::nic::{Handing, Nic, Specially};
 use crate::packet::{Packet, SidePool, flow_hash};
 use crate::trace::Recorder;
 
@@ -169,6 +170,10 @@ pub struct Simulation<'a> {
     nic_cuts: BTreeMap<u32, u32>,
     /// Where hosts' adapters have receive queues.
     adapters: Option<Box<Adapters>>,
+    /// Whether ports write telemetry into packets.
+    has_telemetry: bool,
+    /// Whether something happens to packets between the wire and the stack: either of the two.
+    takes_in: bool,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// By connection of a program: bytes of its flows that are whole.
@@ -279,6 +284,8 @@ impl<'a> Simulation<'a> {
             limiting: (0..).zip(&plan.traffic).find(|(_, entry)| entry.profile.nic_limiter.is_some()).map(|(at, _)| at),
             nic_cuts: BTreeMap::new(),
             adapters: Adapters::of(plan, || slots.take()),
+            has_telemetry: graph.links.iter().any(|link| link.telemetry),
+            takes_in: false,
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
             windows_of: Vec::new(),
@@ -297,6 +304,7 @@ impl<'a> Simulation<'a> {
             bridges,
             recorder: None,
         };
+        simulation.takes_in = simulation.adapters.is_some() || simulation.has_telemetry;
         simulation.arm_first_events();
         Ok(simulation)
     }
@@ -374,7 +382,7 @@ impl<'a> Simulation<'a> {
     #[inline(always)]
     fn handle(&mut self, now: Time, event: Event<Packet>) {
         match event {
-            Event::Arrival { host, packet } if self.adapters.is_some() => self.take_in(now, host, packet),
+            Event::Arrival { host, packet } if self.takes_in => self.take_in(now, host, packet),
             Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
             Event::Dropped { packet } => self.note_dropped(packet),
             Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
@@ -423,7 +431,7 @@ impl<'a> Simulation<'a> {
         // Nothing comes back to a sender of datagrams.
         let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
         endpoint.handle_segment(now, segment, stack);
-        let all_sent = if endpoint.has_event() || port.place.is_limited {
+        let all_sent = if endpoint.has_event() || port.place.is_handed_specially {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
@@ -514,7 +522,7 @@ impl<'a> Simulation<'a> {
             traffic,
             stack: stack_index,
             service_class: entry.service_class,
-            is_limited: self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
+            is_handed_specially: self.has_telemetry || self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
         };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
@@ -612,8 +620,8 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        if end.place.is_limited {
-            return self.transmit_limited(now, slot);
+        if end.place.is_handed_specially {
+            return self.transmit_specially(now, slot);
         }
         let packets = (&mut self.pool, &mut self.refused);
         let all_sent = match end.split() {
@@ -650,7 +658,7 @@ impl<'a> Simulation<'a> {
 fn transmit(
     now: Time,
     slot: u32,
-    (endpoint, limiter): (&mut impl Machine, &mut impl Limiter),
+    (endpoint, handing): (&mut impl Machine, &mut impl Handing),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
@@ -672,8 +680,9 @@ fn transmit(
         if !endpoint.poll_into(&mut segment, now, room, stack) {
             break;
         }
-        let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
-        if let Some(nic) = limiter.nic() {
+        let mut packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
+        handing.echo(&mut packet, network);
+        if let Some(nic) = handing.nic() {
             nic.send(now, packet, end.waiting, network);
             continue;
         }
@@ -702,7 +711,7 @@ fn transmit(
         network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);
     }
     // What waits in the adapter has not been sent.
-    end.sends && endpoint.is_idle() && limiter.nic().is_none_or(|_| !end.waiting.is_behind())
+    end.sends && endpoint.is_idle() && handing.nic().is_none_or(|_| !end.waiting.is_behind())
 }
 
 /// The same out of line, for those that are not most.
@@ -710,7 +719,7 @@ fn transmit(
 fn transmit_rarely(
     now: Time,
     slot: u32,
-    machine: (&mut impl Machine, &mut impl Limiter),
+    machine: (&mut impl Machine, &mut impl Handing),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,

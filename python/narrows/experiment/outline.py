@@ -97,6 +97,7 @@ def _links_of(network: Network, role: str) -> str:
 def _kind_of_links(links: Links) -> str:
     named = (
         ("buffer", links["buffer"]), ("AQM", links["aqm"]), ("scheduler", links["scheduler"]),
+        ("telemetry", links["telemetry"]),
         ("flow control", links["flow_control"]), ("edge pair", links["bridge"]),
     )  # fmt: skip
     said = [f"{name} {value}" for name, value in named if value]

@@ -26,6 +26,7 @@ class Links(TypedDict):
     buffer: str
     aqm: str
     scheduler: str
+    telemetry: str
     flow_control: str
     bridge: str
     """Of the edge pair; empty without one, as all of these."""

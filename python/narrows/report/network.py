@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from narrows.results import Results
     from narrows.runs.index import Member
 
-_Column = Literal["links", "rate", "delay", "buffer", "aqm", "scheduler", "flow_control", "bridge"]
+_Column = Literal["links", "rate", "delay", "buffer", "aqm", "scheduler", "telemetry", "flow_control", "bridge"]
 _COLUMNS: Final[dict[_Column, str]] = {
     "links": "links",
     "rate": "rate",
@@ -28,6 +28,7 @@ _COLUMNS: Final[dict[_Column, str]] = {
     "buffer": "buffer",
     "aqm": "AQM and congestion points",
     "scheduler": "scheduler",
+    "telemetry": "telemetry",
     "flow_control": "flow control",
     "bridge": "edge pair",
 }

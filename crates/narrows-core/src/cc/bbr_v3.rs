@@ -50,6 +50,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: true,
     needs_every_ack: false,
+    needs_telemetry: false,
     draws: true,
     ordered: &[],
     parameters: parameters! {},

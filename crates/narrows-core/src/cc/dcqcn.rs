@@ -29,6 +29,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    needs_telemetry: false,
     draws: false,
     ordered: &[],
     parameters: parameters! {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use super::{Ack, Cause, CongestionControl, Context, Controller, Lost, Owner, Path, Sent, Spec};
+use crate::telemetry::Hop;
 use crate::units::{Packets, Rate, Span, Time};
 
 /// What such a controller is: the contract of all, and copies of itself.
@@ -95,6 +96,10 @@ impl CongestionControl for External {
 
     fn on_lost(&mut self, lost: &Lost, path: &Path) {
         self.call(|machine| machine.on_lost(lost, path));
+    }
+
+    fn on_telemetry(&mut self, hops: &[Hop]) {
+        self.call(|machine| machine.on_telemetry(hops));
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {

@@ -18,6 +18,7 @@
 
 use crate::packet::Seq;
 use crate::rng::SmallStream;
+use crate::telemetry::Hop;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod bbr;
@@ -34,6 +35,7 @@ pub mod gemini;
 pub mod guide;
 #[cfg(test)]
 mod harness;
+pub mod hpcc;
 pub mod ledbat_plus_plus;
 pub mod newreno;
 pub mod parts;
@@ -241,6 +243,10 @@ pub trait CongestionControl {
     /// delivery rates; an acknowledgement that finds losses tells of each before [`on_ack`](Self::on_ack).
     fn on_lost(&mut self, _lost: &Lost, _path: &Path) {}
 
+    /// What the ports on a packet's way wrote into it came back with an acknowledgement: of the latest packet that reached the
+    /// receiver before it sent that, hop by hop. Told before [`on_ack`](Self::on_ack), to those whose [`Spec`] needs it.
+    fn on_telemetry(&mut self, _hops: &[Hop]) {}
+
     /// A new episode of loss or classic ECN began: at most once per window of data [RFC 6675 §5, RFC 3168 §6.1.2].
     /// With [`Owner::Transport`], [`window`](Self::window) then states where the reduction leads.
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path);
@@ -341,6 +347,9 @@ pub struct Spec {
     pub needs_delivery_rate: bool,
     /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
     pub needs_every_ack: bool,
+    /// Whether it reads [`on_telemetry`](CongestionControl::on_telemetry): then every port of a switch writes what it knows into
+    /// packets of data, and receivers send that back.
+    pub needs_telemetry: bool,
     /// Whether it draws random numbers ([`Context::random`]): where nothing of a plan does, all seeds give the same results.
     pub draws: bool,
     /// Pairs of parameters of which the first may not be above the second.
@@ -415,6 +424,10 @@ macro_rules! registry {
             pub fn on_lost(&mut self, lost: &Lost, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_lost(lost, path); c.window() })* }
             }
+            /// See [`CongestionControl::on_telemetry`].
+            pub fn on_telemetry(&mut self, hops: &[Hop]) {
+                match self { $(Controller::$controller(c) => c.on_telemetry(hops),)* }
+            }
             /// See [`CongestionControl::on_congestion`]. Returns the window from then on.
             pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_congestion(now, cause, path); c.window() })* }
@@ -477,6 +490,7 @@ registry! {
     bbr_v3::BbrV3,
     vivace::Vivace,
     uno::Uno,
+    hpcc::Hpcc,
 }
 
 /// The [`Spec`] of the controller with this name.

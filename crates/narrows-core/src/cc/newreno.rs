@@ -14,6 +14,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Own("reno"),
     needs_delivery_rate: false,
     needs_every_ack: false,
+    needs_telemetry: false,
     draws: false,
     ordered: &[],
     parameters: &[],

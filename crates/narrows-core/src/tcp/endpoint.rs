@@ -11,6 +11,7 @@ use super::{EcnMode, Metrics, Snapshot, Stack};
 use crate::cc::{Controller, Path, Phase};
 use crate::packet::{Ecn, Flags, Segment, Seq, Tag};
 use crate::rng::SmallStream;
+use crate::telemetry::Hop;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What the application hears.
@@ -233,6 +234,11 @@ impl Endpoint {
     pub fn handle_notification(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
         self.leave_fast_path();
         self.sender.notify(now, feedback, seq, stack)
+    }
+
+    /// What ports wrote into a packet of ours came back.
+    pub fn handle_telemetry(&mut self, hops: &[Hop]) {
+        self.sender.handle_telemetry(hops);
     }
 
     /// The rate that a near-source switch holds this end at, if one does.

@@ -24,6 +24,7 @@ use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, R
 use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
+use crate::telemetry::Hop;
 use crate::units::{Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
@@ -243,6 +244,10 @@ impl Sender {
             }
             _ => self.controller_window,
         }
+    }
+
+    pub(super) fn handle_telemetry(&mut self, hops: &[Hop]) {
+        self.controller.on_telemetry(hops);
     }
 
     pub(super) fn controller(&self) -> &Controller {

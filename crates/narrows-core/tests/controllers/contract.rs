@@ -144,10 +144,11 @@ impl Transport {
         self.cc.window().get()
     }
 
-    /// Who paces may begin with what the line sends in an RTT, as soon as one is known.
+    /// Who paces may begin with what the line sends in an RTT, as soon as one is known: of a full packet, which takes longer than the
+    /// handshake's.
     fn first_window(&self) -> u64 {
         let Some(rtt) = self.path.min_rtt.filter(|_| self.cc.pacing().is_some()) else { return 0 };
-        self.path.line_rate.bytes_in(rtt).get() / self.path.packet.get() + 1
+        self.path.line_rate.bytes_in(rtt).get() / self.path.packet.get() + 2
     }
 
     fn apply(&mut self, op: Op) {

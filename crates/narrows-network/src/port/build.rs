@@ -29,6 +29,7 @@ impl<P: Payload> Ports<P> {
             ingress: Memories::new(graph, &served),
             wires: Vec::new(),
             store: Store::new(),
+            telemetry: Telemetry::default(),
             links: index(graph.links.len()),
             urgent_queues: Vec::new(),
             beside: Vec::new(),

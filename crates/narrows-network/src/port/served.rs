@@ -36,6 +36,7 @@ use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
 use narrows_core::queue::scheduler::{Aqms, Arriving, Discipline, Queues};
 use narrows_core::queue::{Backlog, DropReason, Limit, Scheduler};
 use narrows_core::rng::Stream;
+use narrows_core::telemetry::Hop;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::Link;
 use std::collections::VecDeque;
@@ -88,6 +89,8 @@ pub(super) struct Served {
     pub(super) is_armed: bool,
     /// Whether what comes over its link stays inside of a site: notifications go no further.
     pub(super) is_inside: bool,
+    /// Bytes sent on the wire, framing included, where the port writes telemetry into packets.
+    telemetry: Option<Bytes>,
     /// Whom this port pauses itself, where it pauses anybody.
     pub(super) feeders: Option<Feeders>,
 }
@@ -169,7 +172,8 @@ impl Served {
         // Where departures are computed, the port owns the AQM, and lends it to the queue while that is served packet by packet.
         // A recall must know when a packet began to leave: from its departure, at a line of one rate.
         let keeps_rate = link.events.is_empty();
-        let can_be_computed = link.scheduler.is_none() && !link.pooled && !judges_departures && keeps_rate;
+        let can_be_computed =
+            link.scheduler.is_none() && !link.pooled && !link.telemetry && !judges_departures && keeps_rate;
         let queue = |queue: usize, limit: Limit| Queue {
             ring: Ring::EMPTY,
             origins: VecDeque::new(),
@@ -205,6 +209,7 @@ impl Served {
             of_host,
             ready: VecDeque::new(),
             is_armed: false,
+            telemetry: link.telemetry.then_some(Bytes::ZERO),
             feeders: link.pauses.map(|thresholds| Feeders { thresholds, paused: Vec::new() }),
         }
     }
@@ -510,6 +515,8 @@ impl<P: Payload> Ports<P> {
             in_service,
             origin,
             ready,
+            telemetry,
+            held,
             ..
         } = served;
         let ring = if is_urgent { urgent } else { &mut queues[queue].ring };
@@ -528,6 +535,14 @@ impl<P: Payload> Ports<P> {
         let is_last = ring.len() == 0;
         *serving = queue;
         let size = packet.ip_bytes();
+        if let Some(sent) = telemetry {
+            if queue != URGENT && packet.carries_data() {
+                let waiting = held.bytes - Bytes::new(u64::from(size));
+                self.telemetry
+                    .write_into(&mut packet, Hop { at, queue: waiting, sent: *sent, rate: rules.line.as_rate() });
+            }
+            *sent += Bytes::new(wire_bytes(size));
+        }
         let wire = self.wires.get_mut(rules.wire as usize);
         let changing = wire.and_then(|wire| wire.finish(at, at, wire_bytes(size), Bytes::new(size.into())));
         let departure = changing.unwrap_or_else(|| at + Span::from_ps(rules.line.time_for(wire_bytes(size))));

@@ -7,3 +7,4 @@ mod closed_forms;
 mod notifications;
 mod oracle;
 mod support;
+mod telemetry;

@@ -60,7 +60,11 @@ fn computed(case: &Case) -> Vec<Seen> {
             assert!(last <= now, "time goes back from {last:?} to {now:?}: {event:?}");
             last = now;
             match event {
-                Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
+                Event::Arrival { host, packet } => {
+                    // The explicit port writes no telemetry.
+                    packet.telemetry.map(|place| network.take_telemetry(place));
+                    seen.push(Seen::Arrived(now.as_ps(), host, Packet { telemetry: None, ..packet }));
+                }
                 Event::Dropped { packet } => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
                 Event::Sampled { .. } => unreachable!("nothing is sampled"),
                 Event::Left { link, packet } => left.push(Seen::Left(now.as_ps(), link, packet.id)),

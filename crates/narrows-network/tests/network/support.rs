@@ -18,6 +18,8 @@ pub(crate) struct Packet {
     pub(crate) marked: bool,
     /// Of a pause frame: the priorities, a bit for each, and for how long, ps.
     pub(crate) pause: Option<(u8, u64)>,
+    /// Where its telemetry lies.
+    pub(crate) telemetry: Option<u32>,
 }
 
 /// The number of a packet that is a notification.
@@ -25,7 +27,17 @@ pub(crate) const NOTE: u32 = 99_999;
 
 impl Packet {
     pub(crate) fn to(destination: u32, size: u32) -> Packet {
-        Packet { id: 0, destination, flow: 0, size, class: 0, capable: true, marked: false, pause: None }
+        Packet {
+            id: 0,
+            destination,
+            flow: 0,
+            size,
+            class: 0,
+            capable: true,
+            marked: false,
+            pause: None,
+            telemetry: None,
+        }
     }
 }
 
@@ -59,6 +71,13 @@ impl Payload for Packet {
     }
     fn pause(priorities: u8, time: Span) -> Option<Packet> {
         Some(Packet { pause: Some((priorities, time.as_ps())), ..Packet::to(0, 46) })
+    }
+    fn telemetry(&self) -> Option<u32> {
+        self.telemetry
+    }
+    fn carry_telemetry(&mut self, place: u32) -> Option<u32> {
+        self.telemetry = Some(place);
+        Some(self.id)
     }
     fn as_pause(&self) -> Option<(u8, Span)> {
         self.pause.map(|(priorities, time)| (priorities, Span::from_ps(time)))

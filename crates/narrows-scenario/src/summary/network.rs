@@ -68,6 +68,8 @@ pub struct LinkSummary {
     pub aqm: String,
     /// How several queues are served.
     pub scheduler: String,
+    /// What is written into packets for controllers that read it.
+    pub telemetry: String,
     /// Who is paused, and when.
     pub flow_control: String,
     /// The edge routers at its ends.
@@ -157,6 +159,7 @@ impl LinkSummary {
                 of_kind(facts, &format!("{prefix}.congestion-point.")),
             ]),
             scheduler: fact("scheduler").unwrap_or_default(),
+            telemetry: fact("telemetry").unwrap_or_default(),
             flow_control: joined([pauses, counted.map(str::to_owned)]),
             bridge: of_kind(facts, &format!("{prefix}.bridge.")).unwrap_or_default(),
         }
@@ -171,7 +174,7 @@ fn are_alike(graph: &Graph, one: &Link, other: &Link) -> bool {
     wire(one) == wire(other)
         && (one.limit, pool(one), one.aqm) == (other.limit, pool(other), other.aqm)
         && one.congestion_point == other.congestion_point
-        && one.scheduler == other.scheduler
+        && (&one.scheduler, one.telemetry) == (&other.scheduler, other.telemetry)
         && flow_control(one) == flow_control(other)
 }
 

@@ -122,6 +122,46 @@ fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
     assert!(!plain.contains("service-class") && !plain.contains("scheduler"));
 }
 
+/// Switches write telemetry where one of a plan's controllers reads it, hosts never; and not beside an edge pair.
+#[test]
+fn switches_write_telemetry_for_whom_reads_it() {
+    let text = r#"
+        [topology.two-datacenters]
+        servers = 2
+        fabric = { rate = "10Gbps", delay = "5us", limit = "100pkt" }
+        wan = { rate = "10Gbps", delay = "5ms", limit = "100pkt" }
+        [[traffic]]
+        name = "of-the-scheme"
+        between = "datacenters"
+        long = { flows = 1 }
+        [[traffic]]
+        name = "other"
+        between = "datacenters"
+        cc = "cubic"
+        long = { flows = 1 }
+        [[arm]]
+        name = "a"
+        cc = "cubic"
+        [[arm]]
+        name = "b"
+        cc = "hpcc"
+        [run]
+        end = "1s"
+    "#;
+    let plans = plans(text);
+    let [without, with] = &plans[..] else { panic!("two schemes") };
+    assert!(without.network.links.iter().all(|link| !link.telemetry));
+    assert!(!serde_json::to_string(without).unwrap().contains("telemetry"), "plans without it keep their names");
+    let of_switch = |link: &&narrows_plan::Link| with.network.nodes[link.from as usize].kind == NodeKind::Switch;
+    assert!(with.network.links.iter().all(|link| link.telemetry == of_switch(&link)));
+    let refused = refused(&text.replace(
+        "limit = \"100pkt\" }\n        [[traffic",
+        "bridge = \"dcib\", limit = \"100pkt\" }\n        [[traffic",
+    ));
+    let said = "`hpcc` reads what switches write into packets, and the edge pair of `border-a->border-b` carries no such packets";
+    assert!(refused.contains(said), "{refused}");
+}
+
 #[test]
 fn a_bridge_takes_from_its_link_what_is_not_said() {
     let text = r#"

@@ -15,7 +15,7 @@ impl Simulation<'_> {
             let stack = self.stacks.get(self.stacks.index(traffic, self.rates[host as usize]));
             let nic = Nic::new(stream, stack, self.network.host_link(host), entity);
             self.nics.insert(key, nic);
-            self.connections.between(host, peer).for_each(|end| end.place.is_limited = true);
+            self.connections.between(host, peer).for_each(|end| end.place.is_handed_specially = true);
         }
         if let Some(slot) = slot {
             *self.nic_cuts.entry(slot).or_default() += 1;
@@ -24,23 +24,30 @@ impl Simulation<'_> {
         self.release_limited(now, key);
     }
 
-    /// See [`Simulation::transmit`]: an end with a limiter in its host's adapter.
+    /// See [`Simulation::transmit`]: an end with a limiter in its host's adapter, or with telemetry to carry back.
     #[inline(never)]
-    pub(super) fn transmit_limited(&mut self, now: Time, slot: u32) -> bool {
+    pub(super) fn transmit_specially(&mut self, now: Time, slot: u32) -> bool {
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
-        let nic = self.nics.get_mut(&(end.place.host, end.place.peer)).expect("a limited end has one");
+        let nic = self.nics.get_mut(&(end.place.host, end.place.peer));
+        let mut handing = Specially { nic, telemetry: end.telemetry.take() };
         let packets = (&mut self.pool, &mut self.refused);
         let all_sent = match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
+                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
             }
             (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
+                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
             }
         };
-        nic.arm(now, &mut self.network);
-        nic.take_dropped().into_iter().for_each(|packet| self.note_dropped(packet));
+        let Specially { nic, telemetry } = handing;
+        let dropped = nic.map(|nic| {
+            nic.arm(now, &mut self.network);
+            nic.take_dropped()
+        });
+        self.connections.end(slot).telemetry = telemetry;
+        self.note_refused();
+        dropped.into_iter().flatten().for_each(|packet| self.note_dropped(packet));
         all_sent
     }
 

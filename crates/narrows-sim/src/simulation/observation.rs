@@ -77,6 +77,7 @@ impl Simulation<'_> {
     /// The network has dropped a packet: its place in the pool is free, and what it carried is counted for its flow.
     #[inline(never)]
     pub(super) fn note_dropped(&mut self, packet: Packet) {
+        let packet = self.without_telemetry(packet).0;
         let Some(packet) = self.bridges.lost(packet) else { return };
         if let Some(recorder) = &mut self.recorder {
             recorder.dropped.push(packet);

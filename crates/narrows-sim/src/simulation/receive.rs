@@ -55,10 +55,12 @@ impl Adapters {
 }
 
 impl Simulation<'_> {
-    /// A packet has come to a host with a receive queue. What the adapter answers by itself does not wait.
+    /// A packet has come to a host: telemetry is taken from it, and if the adapter has a receive queue it waits there. What the
+    /// adapter answers by itself does not wait.
     #[inline(never)]
     pub(super) fn take_in(&mut self, now: Time, host: u32, packet: Packet) {
-        let Some(adapters) = &mut self.adapters else { unreachable!("its caller has looked") };
+        let packet = self.take_telemetry(host, packet);
+        let Some(adapters) = &mut self.adapters else { return self.handle_packet(now, host, packet) };
         if packet.is_notification() && self.limiting.is_some() {
             self.handle_packet(now, host, packet);
             return;

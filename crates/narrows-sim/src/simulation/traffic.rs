@@ -320,7 +320,7 @@ impl Simulation<'_> {
     fn tallies(&mut self, slot: u32) -> Tallies {
         let end = self.connections.end(slot);
         let mut tallies = end.endpoint.tallies();
-        if end.place.is_limited {
+        if end.place.is_handed_specially {
             tallies.near_source_cuts += self.nic_cuts.get(&slot).copied().unwrap_or(0);
         }
         tallies

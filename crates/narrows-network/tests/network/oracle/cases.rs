@@ -199,6 +199,8 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 let is_plain = !matches!(ports, Ports::Queues | Ports::Pausable) || !of_switch;
                 link.aqm = link.aqm.filter(|aqm| !(is_plain && aqm.judges_departures()));
                 link.scheduler = wire.scheduler.clone().filter(|_| !is_plain);
+                // What the explicit port does not know must change nothing.
+                link.telemetry = !is_plain && wire.delay % 2 == 0;
                 if ports == Ports::Changing {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
                 }
@@ -231,7 +233,17 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                     (
                         at,
                         from,
-                        Packet { id, destination: to, flow: id % 7, size, class, capable, marked: false, pause: None },
+                        Packet {
+                            id,
+                            destination: to,
+                            flow: id % 7,
+                            size,
+                            class,
+                            capable,
+                            marked: false,
+                            pause: None,
+                            telemetry: None,
+                        },
                     )
                 })
                 .collect();
