@@ -208,6 +208,11 @@ impl<P: Payload> Network<P> {
         if let Some((link, obstacle)) = graph.excluded() {
             return Err(GraphError::Excluded { link: graph.links[link].name.clone(), obstacle });
         }
+        if let Some(link) = (0..).zip(&graph.links).find_map(|(id, link)| link.bridge.is_some().then_some(id))
+            && graph.links.iter().any(|link| link.telemetry)
+        {
+            return Err(GraphError::BridgedTelemetry(link));
+        }
         let ports = Ports::new(graph, seed)?;
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
@@ -339,6 +344,16 @@ impl<P: Payload> Network<P> {
             Some(kept) => self.ports.telemetry.keep_beside(place, kept),
             None => drop(self.ports.telemetry.take(place)),
         }
+    }
+
+    /// What a packet held instead of this place, while it has telemetry and shortly after that was taken out.
+    pub fn kept_beside_telemetry(&self, place: u32) -> u32 {
+        self.ports.telemetry.kept(place)
+    }
+
+    /// Telemetry that was taken out has been read: its memory may be used again.
+    pub fn give_back_telemetry(&mut self, hops: Vec<Hop>) {
+        self.ports.telemetry.give_back(hops);
     }
 
     /// Packets whose telemetry has not been taken out.

@@ -28,7 +28,8 @@ impl Partition {
     }
 
     /// A part for each site, numbered in the order of the sites. One part where there is one site, and where a cut has
-    /// less delay than `least`, or none, or a port that is served packet by packet, or a bridge: there would be no look-ahead.
+    /// less delay than `least`, or none, or a port that is served packet by packet, or a bridge: there would be no look-ahead. And
+    /// one part where ports write telemetry.
     pub fn by_site(graph: &Graph, least: Span) -> Partition {
         let mut sites: Vec<u16> = graph.nodes.iter().map(|node| node.site).collect();
         sites.sort_unstable();
@@ -50,7 +51,9 @@ impl Partition {
                 *delay = look_ahead.min(*delay);
             }
         }
-        if delays.values().any(|&delay| delay < least || delay == Span::ZERO) {
+        // Telemetry lies in the memory of one part.
+        let has_telemetry = graph.links.iter().any(|link| link.telemetry);
+        if has_telemetry || delays.values().any(|&delay| delay < least || delay == Span::ZERO) {
             return Partition::whole(graph);
         }
         let mut sources = vec![Vec::new(); sites.len().clamp(1, MAX_PARTS)];

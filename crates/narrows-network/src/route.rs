@@ -31,6 +31,8 @@ pub enum GraphError {
     HostBridges(u32),
     #[error("link {0} is an edge pair's, whose port is a plain FIFO, and is served packet by packet")]
     ServedBridge(u32),
+    #[error("link {0} is an edge pair's, which carries no packets with telemetry, and ports write it")]
+    BridgedTelemetry(u32),
     #[error("`{link}`: {obstacle}")]
     Excluded { link: String, obstacle: &'static str },
     #[error("link {0} has no link back that could carry pause frames")]

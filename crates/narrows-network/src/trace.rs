@@ -35,6 +35,16 @@ pub enum Happened<P> {
     },
 }
 
+impl<P> Happened<P> {
+    /// The packet that it happened to, to be changed; `None` of what happened to a port.
+    pub fn packet_mut(&mut self) -> Option<&mut P> {
+        match self {
+            Happened::Offered(packet) | Happened::Crossed(packet) | Happened::Arrived(packet) => Some(packet),
+            Happened::Paused { .. } => None,
+        }
+    }
+}
+
 /// The notes that were not taken yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace<P> {

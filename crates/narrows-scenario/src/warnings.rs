@@ -297,7 +297,7 @@ fn delayed(plan: &Plan, controllers: &[&'static Spec]) -> Vec<Said> {
     let say = |(controller, traffic): (&str, Vec<&str>)| {
         (
             format!(
-                "`{controller}` takes the delay of acknowledgements for a queue's, and hosts of {} delay them",
+                "`{controller}` needs each packet acknowledged at once, and hosts of {} delay acknowledgements",
                 listed(&traffic)
             ),
             "set `host = { ack-every = 1, receive-offload = \"off\" }`".to_owned(),

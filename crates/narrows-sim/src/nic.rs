@@ -1,5 +1,5 @@
 //! The limiter that a host's adapter has for all that goes to one other host: frames that wait there leave later than the
-//! transport handed them over.
+//! transport handed them over. And what else may lie between an end and its host's port.
 
 use narrows_core::nic::{Handed, RateLimiter};
 use narrows_core::rng::SmallStream;

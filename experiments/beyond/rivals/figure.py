@@ -23,6 +23,7 @@ SCHEMES = (
     "dctcp",
     "prague",
     "uno",
+    "hpcc",
     "swift",
     "timely",
     "dcqcn",

@@ -41,10 +41,10 @@ pub const SPEC: Spec = Spec {
         "max-stage": Kind::Count, Value::Count(5), (0, 1_000),
             "How many times in a row the window only grows by the additive step while the path is below `eta`; 5 [HPCC §3].";
         "flows": Kind::Count, Value::Count(100), (1, 1_000_000),
-            "N: the flows that may share a link, of which the additive step W_AI = W_init·(1 − `eta`)/N follows [HPCC §3].";
+            "N: the flows that may share a link; the additive step is W_AI = W_init·(1 − `eta`)/N [HPCC §3].";
         "base-rtt": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(1).as_ps()),
-            "T: the RTT of a full packet on the empty path; where nothing is said, the least RTT that was measured, the handshake's \
-            included, and what a full packet takes longer than a SYN on the lines of the path.";
+            "T: the RTT of a full packet on the empty path; by default the least RTT measured, the handshake's included, plus \
+            the additional serialisation time of a full packet over a SYN at each line.";
     },
 };
 
@@ -95,6 +95,8 @@ pub struct Hpcc {
     utilisation: u64,
     /// Whether U has changed since the window was set.
     is_fresh: bool,
+    /// Whether the acknowledgement to come is the first with telemetry: what is under way then is of the first window.
+    is_first: bool,
     pacing: Option<Rate>,
 }
 
@@ -115,6 +117,7 @@ impl Hpcc {
             hops: Vec::new(),
             utilisation: ONE,
             is_fresh: false,
+            is_first: false,
             pacing: None,
         };
         hpcc.begin(context.path);
@@ -213,6 +216,7 @@ impl CongestionControl for Hpcc {
             self.utilisation = u64::try_from(smoothed / u128::from(ONE)).unwrap_or(MAX_UTILISATION);
             self.is_fresh = true;
         }
+        self.is_first = self.hops.is_empty();
         self.hops.clear();
         self.hops.extend_from_slice(hops);
     }
@@ -222,6 +226,9 @@ impl CongestionControl for Hpcc {
         self.learn_base(path);
         self.begin(path);
         let Some(base) = self.base else { return };
+        if core::mem::take(&mut self.is_first) {
+            self.last_update = ack.nxt;
+        }
         if core::mem::take(&mut self.is_fresh) {
             let (window, stage) = self.compute(Hpcc::line_window(path, base));
             self.window = window;

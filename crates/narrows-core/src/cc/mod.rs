@@ -345,7 +345,8 @@ pub struct Spec {
     /// Whether it reads [`Ack::delivery`] or is to hear of each loss by [`on_lost`](CongestionControl::on_lost): the transport
     /// keeps those records only for the controllers that do.
     pub needs_delivery_rate: bool,
-    /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
+    /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's, or feedback would
+    /// be missing.
     pub needs_every_ack: bool,
     /// Whether it reads [`on_telemetry`](CongestionControl::on_telemetry): then every port of a switch writes what it knows into
     /// packets of data, and receivers send that back.

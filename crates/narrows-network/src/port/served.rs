@@ -1,5 +1,5 @@
 //! Ports whose queues are served one packet at a time: which packet leaves next is decided when the one before it has left, and
-//! known no sooner. They have several queues, an AQM that judges packets that leave, or can be paused.
+//! known no sooner. They have several queues, an AQM that judges packets that leave, write telemetry, or can be paused.
 //!
 //! Such a port is *served lazily*: a service that ends is no event. Decisions that fell due at `s ≤ now` are taken when the
 //! port is touched next, by an arrival at either end or by who reads it, in their order and as of their own time
@@ -37,7 +37,7 @@ use narrows_core::queue::scheduler::{Aqms, Arriving, Discipline, Queues};
 use narrows_core::queue::{Backlog, DropReason, Limit, Scheduler};
 use narrows_core::rng::Stream;
 use narrows_core::telemetry::Hop;
-use narrows_core::units::{Bytes, Packets, Span, Time};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::Link;
 use std::collections::VecDeque;
 
@@ -487,6 +487,9 @@ impl<P: Payload> Ports<P> {
             let mask = (0..PRIORITIES).filter(ended).fold(served.pauses.mask, |mask, priority| mask & !(1 << priority));
             served.set_pauses(at, mask);
         }
+        let writes = served.telemetry.is_some();
+        let rate = if writes { self.rate(at, link) } else { Rate::default() };
+        let served = &mut self.served[index];
         let frame_about = served.frame_about.take();
         let is_urgent = frame_about.is_some() || served.urgent.len() > 0;
         if let Some(&ready) = served.ready.front().filter(|&&ready| ready > at && !is_urgent) {
@@ -538,8 +541,7 @@ impl<P: Payload> Ports<P> {
         if let Some(sent) = telemetry {
             if queue != URGENT && packet.carries_data() {
                 let waiting = held.bytes - Bytes::new(u64::from(size));
-                self.telemetry
-                    .write_into(&mut packet, Hop { at, queue: waiting, sent: *sent, rate: rules.line.as_rate() });
+                self.telemetry.write_into(&mut packet, Hop { at, queue: waiting, sent: *sent, rate });
             }
             *sent += Bytes::new(wire_bytes(size));
         }

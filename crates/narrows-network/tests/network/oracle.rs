@@ -65,7 +65,10 @@ fn computed(case: &Case) -> Vec<Seen> {
                     packet.telemetry.map(|place| network.take_telemetry(place));
                     seen.push(Seen::Arrived(now.as_ps(), host, Packet { telemetry: None, ..packet }));
                 }
-                Event::Dropped { packet } => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
+                Event::Dropped { packet } => {
+                    packet.telemetry.map(|place| network.take_telemetry(place));
+                    seen.push(Seen::Dropped(now.as_ps(), packet.id));
+                }
                 Event::Sampled { .. } => unreachable!("nothing is sampled"),
                 Event::Left { link, packet } => left.push(Seen::Left(now.as_ps(), link, packet.id)),
                 Event::Recalled { .. } => {

@@ -49,7 +49,7 @@ fn each_port_writes_when_a_packet_begins_to_leave_and_what_waits_then() {
             continue;
         };
         let (kept, hops) = network.take_telemetry(place);
-        assert_eq!(kept, packet.id, "what stood in the place of the place");
+        assert_eq!(kept, packet.id, "what it held before");
         told.push((packet.id, hops));
     }
     let short = GBPS.time_for(Bytes::new(90));

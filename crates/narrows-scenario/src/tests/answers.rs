@@ -263,7 +263,7 @@ fn a_scheme_that_needs_every_acknowledgement_is_told_of_delayed_ones() {
             .replacen("switches", &format!("edge = {{ rate = \"2Gbps\" }}\n{hosts}\nswitches"), 1)
             .replacen("[run]", "[[arm]]\nname = \"b\"\ncc = \"swift\"\n[run]", 1)
     };
-    let said = "`swift` takes the delay of acknowledgements for a queue's, and hosts of `long` delay them";
+    let said = "`swift` needs each packet acknowledged at once, and hosts of `long` delay acknowledgements";
     for hosts in ["", "host = { ack-every = 1 }", "host = { receive-offload = \"off\" }"] {
         assert_eq!(warnings(&text(hosts)), [(said.to_owned(), vec![1])], "{hosts}");
     }

@@ -79,6 +79,12 @@ impl Simulation<'_> {
     pub(super) fn note(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             self.network.take_notes(&mut recorder.notes);
+            // A tracer knows packets as their hosts sent them.
+            for packet in recorder.notes.iter_mut().filter_map(|note| note.what.packet_mut()) {
+                if let Some(place) = packet.wrapped().filter(|_| self.has_telemetry) {
+                    *packet = packet.unwrap(self.network.kept_beside_telemetry(place), 0);
+                }
+            }
             recorder.take(self.plan, &self.pool, &self.flows);
         }
     }

@@ -14,6 +14,7 @@ use narrows_sim::{Selection, Wanted, run_traced};
 
 use crate::partition::{on_one_core, scenario};
 use crate::plans::{Dumbbell, flow, run, smooth};
+use crate::truths::hpcc::write_telemetry;
 
 fn traced(plan: &Plan, seed: u64, selection: Selection) -> Results {
     run_traced(plan, seed, selection, |_| ControlFlow::Continue(())).expect("a run").expect("not cancelled").results
@@ -44,9 +45,14 @@ fn is_plain(graph: &Graph) -> bool {
 #[test]
 fn a_traced_run_is_the_run_and_the_time_of_each_flow_is_explained_to_the_nanosecond() {
     let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40);
-    let (mut explained, mut handshakes, mut alone) = (0, 0, 0);
+    let (mut explained, mut handshakes, mut alone, mut carried) = (0, 0, 0, 0);
     for seed in 0..cases {
-        let plan = scenario(seed);
+        let mut plan = scenario(seed);
+        if seed % 3 == 0 && plan.network.links.iter().all(|link| link.bridge.is_none()) {
+            plan.traffic[0].controller = ControllerChoice::new("hpcc", false);
+            write_telemetry(&mut plan);
+            carried += 1;
+        }
         let mut found = traced(&plan, seed, Selection::All);
         let trace = std::mem::take(&mut found.trace);
         assert!(found == on_one_core(&plan, seed), "scenario {seed}: another run");
@@ -76,6 +82,7 @@ fn a_traced_run_is_the_run_and_the_time_of_each_flow_is_explained_to_the_nanosec
         }
     }
     assert!(explained > 1_000 && handshakes > 100 && alone > 20, "{explained} {handshakes} {alone}");
+    assert!(carried >= cases / 10, "{carried} with telemetry");
 }
 
 /// A flow of one packet that needs no handshake and asks for nothing spends what the empty network would take on wires,

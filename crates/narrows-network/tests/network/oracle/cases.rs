@@ -38,6 +38,8 @@ struct Wire {
     events: Vec<LinkEvent>,
     /// Whether they count where ports are served.
     varies: bool,
+    /// Whether the port writes telemetry, of which the explicit one knows nothing: it must change nothing.
+    telemetry: bool,
 }
 
 /// Packets are of the classes below this.
@@ -100,9 +102,16 @@ fn wire() -> impl Strategy<Value = Wire> {
     let pauses = prop::option::weighted(0.3, thresholds());
     let stack = prop_oneof![Just(0u64), (0u64..20).prop_map(|ticks| ticks * TICK), 0u64..20 * TICK];
     let switching = (scheduler, prop::option::weighted(0.9, ingress), pauses);
-    let varying = (functions(), events(), prop::bool::weighted(0.3));
+    let varying = (functions(), events(), prop::bool::weighted(0.3), prop::bool::weighted(0.2));
     ((rate, delay, stack), limit, any::<bool>(), aqm, switching, varying).prop_map(
-        |((rate, delay, stack), limit, pooled, aqm, (scheduler, ingress, pauses), (functions, events, varies))| Wire {
+        |(
+            (rate, delay, stack),
+            limit,
+            pooled,
+            aqm,
+            (scheduler, ingress, pauses),
+            (functions, events, varies, telemetry),
+        )| Wire {
             rate,
             delay,
             stack,
@@ -115,6 +124,7 @@ fn wire() -> impl Strategy<Value = Wire> {
             functions,
             events,
             varies,
+            telemetry,
         },
     )
 }
@@ -199,8 +209,7 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 let is_plain = !matches!(ports, Ports::Queues | Ports::Pausable) || !of_switch;
                 link.aqm = link.aqm.filter(|aqm| !(is_plain && aqm.judges_departures()));
                 link.scheduler = wire.scheduler.clone().filter(|_| !is_plain);
-                // What the explicit port does not know must change nothing.
-                link.telemetry = !is_plain && wire.delay % 2 == 0;
+                link.telemetry = wire.telemetry && !is_plain;
                 if ports == Ports::Changing {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
                 }

@@ -10,7 +10,7 @@ mod dctcp;
 mod determinism;
 mod fairness;
 mod gemini;
-mod hpcc;
+pub(crate) mod hpcc;
 mod l4s;
 mod ledbat_plus_plus;
 mod links;
