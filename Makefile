@@ -186,6 +186,7 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	@$(MAKE) --no-print-directory narrowsd
 	NARROWSD=$(CURDIR)/target/narrowsd $(BIN)/pytest -k test_guest -m 'system and not live'
 	@$(MAKE) --no-print-directory packages
+	$(call packages,rpm,command -v rpm)
 	NARROWS_PACKAGES=$(CURDIR)/target/packages $(BIN)/pytest -k test_package -m system
 	$(BIN)/narrows reproduce gemini
 	@$(MAKE) --no-print-directory faults

@@ -1,8 +1,9 @@
-"""What packages of narrowsd hold; one is installed in a copy of this machine's root, used, and removed."""
+"""What packages of narrowsd hold; each is installed in a copy of this machine's root, used, and removed."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import textwrap
 from pathlib import Path
@@ -52,11 +53,25 @@ def test_examples_and_units_name_the_same_files():
         assert re.search(r"^OPTIONS=--", (PACKAGING / "examples" / name).read_text(), re.MULTILINE)
 
 
+COMMANDS = {
+    "deb": {
+        "install": "dpkg --install /package >/dev/null",
+        "again": "dpkg --install /package >/dev/null",
+        "remove": "dpkg --remove narrowsd >/dev/null",
+    },
+    # Debian's rpm asks for the first option, and its database knows of no other package.
+    "rpm": {
+        "install": "rpm --force-debian --install --nodeps /package",
+        "again": "rpm --force-debian --upgrade --nodeps --replacepkgs /package",
+        "remove": "rpm --force-debian --erase narrowsd",
+    },
+}
+
 INSIDE = r"""
     set -eu
     before=$(mktemp); after=$(mktemp)
     find /usr /etc -xdev \( -type f -o -type l \) | grep -v '^/etc/ld.so.cache$' | sort > "$before"
-    dpkg --install /package.deb >/dev/null
+    {install}
     narrowsd --version
     gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count 'dry'
     test -s /usr/share/bash-completion/completions/narrowsd
@@ -73,19 +88,19 @@ INSIDE = r"""
     narrowsd cc load gemini --set capacity=200Mbps --set t=2ms
     nsenter --net=/run/netns/packaged narrowsd cc route add 192.0.2.0/24 gemini
     ip -n packaged route show 192.0.2.0/24
-    if dpkg --remove narrowsd >/dev/null 2>&1; then echo 'removed although a route needs it'; fi
+    if {remove} 2>&1; then echo 'removed although a route needs it'; fi
     narrowsd --version >/dev/null
     narrowsd cc status gemini | head -1
     nsenter --net=/run/netns/packaged narrowsd cc route remove 192.0.2.0/24
-    dpkg --install /package.deb >/dev/null
+    {again}
     narrowsd cc status gemini | head -1
-    dpkg --remove narrowsd >/dev/null
+    {remove}
     find /usr /etc -xdev \( -type f -o -type l \) | grep -v '^/etc/ld.so.cache$' | sort > "$after"
     echo "left: $(comm -13 "$before" "$after" | tr '\n' ' ')"
     cat /proc/sys/net/ipv4/tcp_available_congestion_control
     ls /sys/fs/bpf
 """
-"""In the copy of the root; `dpkg` notes what it does below /var."""
+"""In the copy of the root; `dpkg` and `rpm` note what they do below /var."""
 
 OUTSIDE = """
     set -eu
@@ -94,20 +109,26 @@ OUTSIDE = """
     mount -t overlay overlay -o lowerdir=/,upperdir={place}/over,workdir={place}/work {place}/root
     for shared in proc sys dev run; do mount --rbind /$shared {place}/root/$shared; done
     mount -t bpf bpf {place}/root/sys/fs/bpf
-    cp {package} {place}/root/package.deb
+    cp {package} {place}/root/package
     cp {script} {place}/root/script.sh
     chroot {place}/root sh /script.sh
 """
 
 
 @pytest.mark.system
-def test_a_package_is_installed_used_and_removed_and_nothing_is_left(tmp_path):
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_package_is_installed_used_and_removed_and_nothing_is_left(kind, tmp_path):
     folder = os.environ.get("NARROWS_PACKAGES")
     if folder is None:
         pytest.skip("NARROWS_PACKAGES does not name the folder in which `make packages` puts them")
-    (package,) = Path(folder).glob("*.deb")
+    if kind == "rpm" and shutil.which("rpm") is None:
+        pytest.skip("rpm is not installed")
+    (package,) = Path(folder).glob(f"*.{kind}")
     script, place = tmp_path / "script.sh", tmp_path / "place"
-    script.write_text(textwrap.dedent(INSIDE))
+    commands = INSIDE
+    for name, command in COMMANDS[kind].items():
+        commands = commands.replace(f"{{{name}}}", command)
+    script.write_text(textwrap.dedent(commands))
     place.mkdir()
     network = [
         "netns add packaged",

@@ -95,6 +95,13 @@ def test_parts_of_every_flow_add_up_to_its_completion_time_by_reason_and_by_plac
             assert parts.select(total=pl.sum_horizontal(columns))["total"].equals(parts["fct_ns"], check_names=False)
         assert parts["unknown_ns"].sum() == 0
         assert (parts["queue_port_ns"] <= parts["in_queue_ns"]).all()
+        # As the run itself has counted them.
+        assert parts["dropped_packets"].equals(found.flows["dropped_packets"], check_names=False)
+        assert (parts["drop_port_packets"] <= parts["dropped_packets"]).all()
+        dropped = parts.filter(pl.col("dropped_packets") > 0)
+        assert dropped["drop_port"].null_count() == 0
+        assert all("dropped or lost" in found.why(flow) for flow in dropped["flow"])
+        assert scheme == "gemini" or dropped.height > 0
 
 
 def test_the_slowest_are_explained_and_the_named_in_full(results, there):

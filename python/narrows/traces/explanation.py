@@ -43,19 +43,28 @@ class Explanation(Tabular):
     """Rows of `flows` of those that are explained, slowest first."""
     times: pl.DataFrame
     """The stretches, as `narrows.columns` says."""
+    drops: pl.DataFrame
+    """Packets with data that each port dropped or its wire lost: `flow`, `port`, `packets`, most first."""
 
     @classmethod
     def of(cls, traced: Traced, by: str = "slowdown") -> Explanation:
         """Of the flows that were traced and have finished."""
         finished = traced.flows.filter(pl.col("finished")).sort(_COLUMNS[by], "flow", descending=[True, False])
-        return cls(traced.case, traced.seed, finished, traced.times)
+        dropped = (
+            traced.hops.filter(pl.col("dropped") & (pl.col("payload_bytes") > 0))
+            .group_by("flow", "port")
+            .agg(packets=pl.len())
+        )
+        drops = dropped.sort("flow", "packets", "port", descending=[False, True, False])
+        return cls(traced.case, traced.seed, finished, traced.times, drops)
 
     @cached_property
     def parts(self) -> pl.DataFrame:
         """One row for each flow: `fct_ns`, then its parts by reason (`window_ns`), then by place (`in_queue_ns`).
 
         Those of reasons add up to `fct_ns`, and so do those of places. `queue_port` is the port in whose queue most of
-        the time went, `queue_port_ns` how much.
+        the time went, `queue_port_ns` how much. `drop_port` is the port at which most of its packets were dropped or
+        lost on the wire, `drop_port_packets` how many, and `dropped_packets` how many were anywhere.
         """
         lasting = self.times.with_columns(ns=pl.col("until_ns") - pl.col("from_ns"))
         found = self.flows.select("flow", "workload", "source", "destination", "size_bytes", "fct_ns", "slowdown")
@@ -74,6 +83,12 @@ class Explanation(Tabular):
             .rename({"port": "queue_port"})
         )
         found = found.join(waited, on="flow", how="left", maintain_order="left")
+        most = self.drops.unique("flow", keep="first", maintain_order=True)
+        all_of = self.drops.group_by("flow").agg(dropped_packets=pl.col("packets").sum().cast(pl.UInt64))
+        found = found.join(
+            most.select("flow", drop_port="port", drop_port_packets=pl.col("packets").cast(pl.UInt64)),
+            on="flow", how="left", maintain_order="left",
+        ).join(all_of, on="flow", how="left", maintain_order="left")  # fmt: skip
         return found.with_columns(pl.col(pl.UInt64).fill_null(0))
 
     @property
@@ -96,7 +111,7 @@ class Explanation(Tabular):
         )
 
     def why(self, flow: int) -> str:
-        """The reasons that took at least a tenth of a flow's time, and the queue that took most of it, in a line."""
+        """What took at least a tenth of a flow's time, the queue that took most of it, and where packets were lost."""
         row = self.parts.row(by_predicate=pl.col("flow") == flow, named=True)
         fct_ns = max(row["fct_ns"], 1)
         shares = [(row[f"{reason.replace('-', '_')}_ns"] / fct_ns, reason) for reason in REASONS]
@@ -111,6 +126,11 @@ class Explanation(Tabular):
         spent = [f"{share:.0%} {names[place]}" for share, place in sorted(places, reverse=True) if share >= 0.05]
         if (share := row["queue_port_ns"] / fct_ns) >= 0.05:
             spent.append(f"{share:.0%} at {row['queue_port']} alone")
+        if row["drop_port"] is not None:
+            few, total = row["drop_port_packets"], row["dropped_packets"]
+            at = f" at {row['drop_port']}"
+            lost = f"{wording.plural(total, 'packet')} dropped or lost"
+            spent.append(lost + (at if few == total else f", {few}{at}"))
         return ", ".join(told) + (f"; {', '.join(spent)}" if spent else "")
 
     def path_of(self, flow: int) -> pl.DataFrame:
