@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
@@ -101,8 +102,17 @@ def build() -> str:
 
 
 def components() -> list[dict[str, Any]]:
-    """Every component that an experiment chooses by name: kind, name, about, source, parameters."""
-    return cast("list[dict[str, Any]]", json.loads(_module().components()))
+    """Every component that an experiment chooses by name: kind, name, about, source, parameters.
+
+    Sources are keys of the references in brackets, as documentation has them: `[DCTCP] [RFC 8257]`.
+    """
+    found = cast("list[dict[str, Any]]", json.loads(_module().components()))
+    return [item | {"source": _cited(item["source"])} for item in found]
+
+
+def _cited(source: str) -> str:
+    keys = [key.strip() for key in re.split(r"[\[\],;]", source)]
+    return " ".join(f"[{key}]" for key in keys if key)
 
 
 def controllers() -> list[dict[str, Any]]:

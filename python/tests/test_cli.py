@@ -262,6 +262,14 @@ def test_show_describes_every_component(folder):
         assert str(item["about"]).split(maxsplit=1)[0] in done.stdout
 
 
+def test_show_of_what_there_is_not_says_what_is_near(folder):
+    near = narrows("show", "gemni")
+    assert near.returncode == 2
+    assert "help: did you mean gemini? there are: newreno, " in near.stderr
+    claim = narrows("show", "gem-081")
+    assert (claim.returncode, claim.stderr.splitlines()[1]) == (2, "  help: `narrows reproduce gem-081` judges it")
+
+
 def test_show_describes_a_measure_without_its_kind(folder):
     done = narrows("show", "fct_mean")
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +20,7 @@ from narrows.cli.cc import describe
 from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, line
 from narrows.cli.results import tell_results
-from narrows.errors import bad_input
+from narrows.errors import BadInput, bad_input
 
 
 def show(
@@ -63,13 +65,9 @@ def show(
             listed = ", ".join([*kinds, completion.MEASURE])
             raise bad_input(f"no kind of component is called '{kind}'", f"there are: {listed}")
         found = [item for item in found if kind in (None, item["kind"])]
-        names = ", ".join(item["name"] for item in found)
         chosen = [item for item in found if name in (None, item["name"])]
-        if not chosen:
-            raise bad_input(
-                f"no {kind or 'component, measure or result'} is called '{name}'",
-                f"there are: {names}" + ("" if kind else "; `narrows runs` lists results"),
-            )
+        if name is not None and not chosen:
+            raise _unknown(kind, name, [item["name"] for item in found])
         table = Table("kind", "name", "about", "source", box=None, header_style="dim")
         for item in chosen:
             if json:
@@ -84,6 +82,18 @@ def show(
                 table.add_row(*(escape(item[key]) for key in ("kind", "name", "about", "source")))
         if not json and name is None:
             OUT.print(table)
+
+
+def _unknown(kind: str | None, name: str, names: list[str]) -> BadInput:
+    """There is nothing of this name; the nearest names first, or what else it may be."""
+    if re.fullmatch(r"[a-z]{3}-\d{3}", name):
+        return bad_input(f"'{name}' is the name of a claim", f"`narrows reproduce {name}` judges it")
+    near = get_close_matches(name, names, n=3)
+    guess = f"did you mean {' or '.join(near)}? " if near else ""
+    return bad_input(
+        f"no {kind or 'component, measure or result'} is called '{name}'",
+        f"{guess}there are: {', '.join(names)}" + ("" if kind else "; `narrows runs` lists results"),
+    )
 
 
 def _result_at(path: Path, out: Path, *, json: bool) -> None:
