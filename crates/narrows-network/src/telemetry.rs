@@ -9,8 +9,7 @@ use crate::network::Payload;
 /// What lies beside a packet.
 #[derive(Clone, Debug, Default)]
 struct Record {
-    /// What the packet held where it now holds the record's place: see
-    /// [`Payload::carry_telemetry`](crate::Payload::carry_telemetry).
+    /// What the packet held where it now holds the record's place: see [`Payload::carry_telemetry`].
     kept: u32,
     hops: Vec<Hop>,
 }
