@@ -99,7 +99,7 @@ fn loss_based() -> Vec<&'static str> {
     SPECS
         .iter()
         .map(|spec| spec.name)
-        .filter(|name| !["bbr", "bbr-v3", "copa", "dcqcn", "swift", "timely", "uno", "vivace"].contains(name))
+        .filter(|name| !["bbr", "bbr-v3", "copa", "dcqcn", "hpcc", "swift", "timely", "uno", "vivace"].contains(name))
         .collect()
 }
 
