@@ -191,7 +191,7 @@ fn most_random_switches_that_may_pause_do() {
 fn the_lines_of_many_random_served_ports_change() {
     let mut runner = TestRunner::deterministic();
     for (ports, pauses) in [(Ports::Queues, false), (Ports::Pausable, true)] {
-        let cases = (0..200).map(|_| case(ports).new_tree(&mut runner).unwrap().current());
+        let cases = (0..300).map(|_| case(ports).new_tree(&mut runner).unwrap().current());
         let changed = cases.filter(|case| {
             let served = case.graph.served();
             computed(case).iter().any(|seen| match seen {
