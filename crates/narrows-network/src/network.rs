@@ -22,6 +22,7 @@
 //! another arrives there at `t`.
 
 mod services;
+mod telemetry;
 mod ways;
 
 use crate::agenda::{Agenda, Class, Due, Entity};
@@ -32,7 +33,6 @@ use crate::route::{GraphError, Routes, switch_indices};
 use crate::trace::{Happened, Note, Trace};
 use narrows_core::queue::Feedback;
 use narrows_core::routing::Routing;
-use narrows_core::telemetry::Hop;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
 
@@ -208,11 +208,7 @@ impl<P: Payload> Network<P> {
         if let Some((link, obstacle)) = graph.excluded() {
             return Err(GraphError::Excluded { link: graph.links[link].name.clone(), obstacle });
         }
-        if let Some(link) = (0..).zip(&graph.links).find_map(|(id, link)| link.bridge.is_some().then_some(id))
-            && graph.links.iter().any(|link| link.telemetry)
-        {
-            return Err(GraphError::BridgedTelemetry(link));
-        }
+        telemetry::check(graph)?;
         let ports = Ports::new(graph, seed)?;
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
@@ -330,35 +326,6 @@ impl<P: Payload> Network<P> {
         let link = self.host_links[host as usize];
         assert!(link != NONE, "node {host} is a switch");
         link
-    }
-
-    /// Takes out what ports have written into a packet, from its place: first what the packet held instead of the place.
-    pub fn take_telemetry(&mut self, place: u32) -> (u32, Vec<Hop>) {
-        self.ports.telemetry.take(place)
-    }
-
-    /// Puts such telemetry beside a packet, which carries it to wherever it goes. The packet has none yet.
-    pub fn put_telemetry(&mut self, packet: &mut P, hops: Vec<Hop>) {
-        let place = self.ports.telemetry.keep(hops);
-        match packet.carry_telemetry(place) {
-            Some(kept) => self.ports.telemetry.keep_beside(place, kept),
-            None => drop(self.ports.telemetry.take(place)),
-        }
-    }
-
-    /// What a packet held instead of this place, while it has telemetry and shortly after that was taken out.
-    pub fn kept_beside_telemetry(&self, place: u32) -> u32 {
-        self.ports.telemetry.kept(place)
-    }
-
-    /// Telemetry that was taken out has been read: its memory may be used again.
-    pub fn give_back_telemetry(&mut self, hops: Vec<Hop>) {
-        self.ports.telemetry.give_back(hops);
-    }
-
-    /// Packets whose telemetry has not been taken out.
-    pub fn telemetry_records(&self) -> usize {
-        self.ports.telemetry.len()
     }
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is

@@ -6,8 +6,8 @@
 //! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and AQMs grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
-//! A port with several queues, that writes telemetry, or that can be paused, cannot know that: it is *served lazily*, see `port/served.rs`, and shares
-//! rules and counters with the others.
+//! A port with several queues, that writes telemetry, or that can be paused, cannot know that: it is *served lazily*, see
+//! `port/served.rs`, and shares rules and counters with the others.
 //!
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.

@@ -13,7 +13,7 @@
 //!
 //! HPCC is made for RDMA over networks that lose nothing. Here losses are the transport's, and change no window.
 
-use super::parts::fractional::{MOST, ONE, ratio};
+use super::parts::fractional::{MOST, ONE, bandwidth_delay, ratio, spacing};
 use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Sent, Settings, Spec, Value, parameters,
 };
@@ -143,8 +143,7 @@ impl Hpcc {
 
     /// `W_init`: what the host's line sends in T, 2^-20 packets.
     fn line_window(path: &Path, base: Span) -> u64 {
-        let packets = u128::from(path.line_rate.bytes_in(base).get()) * u128::from(ONE) / u128::from(path.packet.get());
-        u64::try_from(packets).unwrap_or(MOST).clamp(ONE, MOST)
+        bandwidth_delay(path, base).clamp(ONE, MOST)
     }
 
     /// A flow begins at the rate of its line.
@@ -159,8 +158,7 @@ impl Hpcc {
     /// The window per T.
     fn pace(&mut self, path: &Path) {
         let Some(base) = self.base else { return };
-        let spacing = u128::from(base.as_ps()) * u128::from(ONE) / u128::from(self.window);
-        let rate = Rate::of(path.packet, Span::from_ps(u64::try_from(spacing).unwrap_or(u64::MAX)));
+        let rate = Rate::of(path.packet, spacing(self.window, base));
         self.pacing = Some(rate.min(path.line_rate).max(Rate::from_bps(1)));
     }
 
@@ -216,7 +214,8 @@ impl CongestionControl for Hpcc {
             self.utilisation = u64::try_from(smoothed / u128::from(ONE)).unwrap_or(MAX_UTILISATION);
             self.is_fresh = true;
         }
-        self.is_first = self.hops.is_empty();
+        // An adapter may hand up several acknowledgements at once.
+        self.is_first |= self.hops.is_empty();
         self.hops.clear();
         self.hops.extend_from_slice(hops);
     }

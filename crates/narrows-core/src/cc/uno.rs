@@ -15,7 +15,7 @@
 //!
 //! Uno's erasure coding and load balancing are not here: losses are the transport's.
 
-use super::parts::fractional::{Fractional, ONE, ratio};
+use super::parts::fractional::{Fractional, ONE, bandwidth_delay, ratio};
 use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Phase, RttSample, Sent, Settings,
     Spec, Value, parameters,
@@ -251,13 +251,6 @@ impl Uno {
 fn share(of: u64, part: u64) -> u64 {
     let share = u128::from(of) * u128::from(part) / u128::from(ONE);
     u64::try_from(share).unwrap_or(u64::MAX)
-}
-
-/// What the host's line sends in the minimum RTT, in 2^-20 packets.
-fn bandwidth_delay(path: &Path, base: Span) -> u64 {
-    let bytes = path.line_rate.bytes_in(base).get();
-    let packets = u128::from(bytes) * u128::from(ONE) / u128::from(path.packet.get().max(1));
-    u64::try_from(packets).unwrap_or(u64::MAX)
 }
 
 impl CongestionControl for Uno {

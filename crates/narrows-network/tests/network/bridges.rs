@@ -131,3 +131,11 @@ fn a_wire_loses_of_what_it_may() {
     assert!(quarter.contains(&data) && acks == 0);
     assert_eq!(lost(LossOf::Unprotected, true), (0, 0));
 }
+
+#[test]
+fn a_bridge_has_no_place_for_telemetry() {
+    let mut graph = pair();
+    assert!(Network::<Packet>::new(&graph, 1).is_ok());
+    graph.links[1].telemetry = true;
+    assert!(matches!(Network::<Packet>::new(&graph, 1), Err(GraphError::BridgedTelemetry(4))));
+}

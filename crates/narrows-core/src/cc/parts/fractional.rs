@@ -1,5 +1,6 @@
 //! A window in fractions of a packet, for controllers whose window is a real number.
 
+use crate::cc::Path;
 use crate::units::{Packets, Span};
 
 /// One packet, and one as a factor: 2^20.
@@ -94,9 +95,21 @@ impl Fractional {
 
     /// The time from one packet to the next if a window is spread over `rtt`.
     pub fn spacing(&self, rtt: Span) -> Span {
-        let ps = u128::from(rtt.as_ps()) * u128::from(ONE) / u128::from(self.window.max(1));
-        Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+        spacing(self.window, rtt)
     }
+}
+
+/// The time from one packet to the next if `window` (2^-20 packets) is spread over `rtt`.
+pub fn spacing(window: u64, rtt: Span) -> Span {
+    let ps = u128::from(rtt.as_ps()) * u128::from(ONE) / u128::from(window.max(1));
+    Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// What the host's line sends in `rtt`, in 2^-20 packets.
+pub fn bandwidth_delay(path: &Path, rtt: Span) -> u64 {
+    let bytes = path.line_rate.bytes_in(rtt).get();
+    let packets = u128::from(bytes) * u128::from(ONE) / u128::from(path.packet.get().max(1));
+    u64::try_from(packets).unwrap_or(u64::MAX)
 }
 
 /// 1/√`window` as a factor of 2^-20, for a window in 2^-20 packets.
