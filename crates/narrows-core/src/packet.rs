@@ -74,8 +74,12 @@ impl Flags {
     pub const CWR: Flags = Flags(8);
     /// Nothing follows soon: the receiver hands it up at once.
     pub const PSH: Flags = Flags(16);
-    /// Closes this direction.
-    pub const FIN: Flags = Flags(32);
+    /// A packet of an RDMA connection, not a TCP segment; with [`Flags::ACK`] an acknowledgement, without it data.
+    pub const RDMA: Flags = Flags(32);
+    /// Of an RDMA acknowledgement: the packet that was expected is missing. The bit is [`Flags::CWR`] of TCP.
+    pub const NAK: Flags = Flags(8);
+    /// Of RDMA data: an acknowledgement is to go at once. The bit is [`Flags::PSH`] of TCP.
+    pub const ACK_REQUEST: Flags = Flags(16);
     /// Its last byte ends a message. No flag of TCP, whose applications learn it from the bytes.
     pub const END: Flags = Flags(64);
 
@@ -139,8 +143,8 @@ impl SackBlocks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
-/// One TCP segment in one IP packet; or, without [`Flags::ACK`] and [`Flags::SYN`], a datagram, of which `seq`, `length`, `tag`
-/// and [`Flags::END`] alone have a meaning.
+/// One TCP segment in one IP packet; with [`Flags::RDMA`] a packet of an RDMA connection, which has no `window`; or, without that,
+/// [`Flags::ACK`] and [`Flags::SYN`], a datagram, of which `seq`, `length`, `tag` and [`Flags::END`] alone have a meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// First byte carried, low 32 bits.
@@ -155,7 +159,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Receive window in units of 1 KiB (a window scale of 10), rounded down.
     pub window: u16,
-    /// Sender's clock in milliseconds [RFC 7323 §3].
+    /// Sender's clock in milliseconds [RFC 7323 §3]. Of RDMA, no field of the packet: the number of the transmission, by which
+    /// an observer tells it from others of the same data.
     pub timestamp: u32,
     /// The peer's clock, echoed.
     pub timestamp_echo: u32,
@@ -171,6 +176,12 @@ pub const HEADER_BYTES: u64 = 52;
 pub const SYN_BYTES: u64 = 60;
 /// IP and UDP headers [RFC 768].
 pub const DATAGRAM_HEADER_BYTES: u64 = 28;
+/// Around data of RDMA over IP: IP, UDP, the base transport header and the check over all of it [IBTA A17].
+pub const RDMA_HEADER_BYTES: u64 = 44;
+/// An acknowledgement of RDMA: the same and its extended header [IBTA §9.7].
+pub const RDMA_ACK_BYTES: u64 = 48;
+/// What a negative one is longer by if it says which packet came out of order [IRN].
+pub const RDMA_SELECTIVE_BYTES: u64 = 4;
 
 /// Ethernet framing around an IP packet: header and check, preamble, gap.
 pub const FRAMING_BYTES: u64 = 38;
@@ -221,6 +232,11 @@ impl Mtu {
     pub const fn datagram_payload(self) -> u16 {
         self.0 - DATAGRAM_HEADER_BYTES as u16
     }
+    /// Payload of a full packet of RDMA, bytes.
+    #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+    pub const fn rdma_payload(self) -> u16 {
+        self.0 - RDMA_HEADER_BYTES as u16
+    }
     /// Whether it is Ethernet's: then plans leave it out.
     pub fn is_ethernet(&self) -> bool {
         *self == Mtu::ETHERNET
@@ -237,12 +253,26 @@ impl Segment {
     /// Size of the IP packet: what queues, limits and thresholds count.
     #[inline]
     pub const fn ip_bytes(&self) -> Bytes {
-        if self.flags.bits() & Flags::SYN.with(Flags::ACK).bits() != Flags::ACK.bits() {
-            let is_syn = self.flags.contains(Flags::SYN);
-            return Bytes::new(if is_syn { SYN_BYTES } else { DATAGRAM_HEADER_BYTES + self.length as u64 });
+        if self.flags.bits() & Flags::SYN.with(Flags::ACK).with(Flags::RDMA).bits() != Flags::ACK.bits() {
+            return self.special_ip_bytes();
         }
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u64 };
         Bytes::new(HEADER_BYTES + sack + self.length as u64)
+    }
+
+    /// The same of all but segments of open connections.
+    const fn special_ip_bytes(&self) -> Bytes {
+        Bytes::new(if self.flags.contains(Flags::SYN) {
+            SYN_BYTES
+        } else if !self.flags.contains(Flags::RDMA) {
+            DATAGRAM_HEADER_BYTES + self.length as u64
+        } else if !self.flags.contains(Flags::ACK) {
+            RDMA_HEADER_BYTES + self.length as u64
+        } else if self.sack.is_empty() {
+            RDMA_ACK_BYTES
+        } else {
+            RDMA_ACK_BYTES + RDMA_SELECTIVE_BYTES
+        })
     }
 }
 
@@ -279,8 +309,13 @@ mod tests {
             let mtu = Mtu::new(bytes).unwrap();
             let data = Segment { length: mtu.segment_payload(), flags: Flags::ACK, ..Segment::default() };
             let datagram = Segment { length: mtu.datagram_payload(), ..Segment::default() };
-            assert_eq!([data, datagram].map(|segment| segment.ip_bytes()), [Bytes::new(bytes.into()); 2]);
+            let rdma = Segment { length: mtu.rdma_payload(), flags: Flags::RDMA, ..Segment::default() };
+            assert_eq!([data, datagram, rdma].map(|segment| segment.ip_bytes()), [Bytes::new(bytes.into()); 3]);
         }
+        let mut ack = Segment { flags: Flags::RDMA.with(Flags::ACK), ..Segment::default() };
+        assert_eq!(ack.ip_bytes(), Bytes::new(48));
+        ack.sack.push(Seq::new(1), Seq::new(2));
+        assert_eq!(ack.ip_bytes(), Bytes::new(52));
         assert_eq!((Mtu::ETHERNET.segment_payload(), Mtu::ETHERNET.frame()), (1_448, Bytes::new(1_538)));
         assert_eq!([575, 9_217].map(Mtu::new), [None; 2]);
     }

@@ -3,8 +3,8 @@
 //! A port is an interface: what it sends is outbound, with the time when its first bit was sent; what reaches the node over the
 //! link's other direction is inbound, with the time of its arrival. Packets are raw IPv4 and end behind their headers; their
 //! original length is the packet's. A host's address is 10.0.0.0 plus its number; a record names it. The opener's TCP port is
-//! 10000 plus the number of its connection, modulo 50000; the other's is 5001. Comments on data of a sending host's own port tell
-//! its sender's state.
+//! 10000 plus the number of its connection, modulo 50000; the other's is 5001. RDMA is sent to UDP port 4791, and its packets are
+//! numbered by the offset of their first byte. Comments on data of a sending host's own port tell its sender's state.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -30,6 +30,14 @@ const OUTBOUND: u32 = 2;
 /// The scale of the receive window: units of 1 KiB.
 const WINDOW_SCALE: u8 = 10;
 const HOPS: u8 = 64;
+/// Where RDMA over UDP goes, codes of its packets, and what a negative acknowledgement says [IBTA §9, IBTA A17].
+const ROCE_PORT: u16 = 4_791;
+const SEND_MIDDLE: u8 = 1;
+const SEND_LAST: u8 = 2;
+const ACKNOWLEDGE: u8 = 0x11;
+const SEQUENCE_ERROR: u8 = 0x60;
+/// A positive one, without a limit to credits.
+const POSITIVE: u8 = 0x1f;
 /// Connections that one host may open: what comes after it in a connection's number is the host.
 const MAX_PER_HOST: u32 = 1 << 20;
 
@@ -120,7 +128,8 @@ fn address(host: usize) -> Ipv4Addr {
 fn headers(hop: &HopRow, segment: u16) -> Vec<u8> {
     let ecn = if hop.marked { Ecn::Marked } else { hop.ecn };
     let [source, destination] = [hop.source, hop.destination].map(|host| address(host as usize).octets());
-    let protocol = if hop.is_datagram { IpNumber::UDP } else { IpNumber::TCP };
+    let is_rdma = hop.flags.contains(Flags::RDMA);
+    let protocol = if hop.is_datagram || is_rdma { IpNumber::UDP } else { IpNumber::TCP };
     let mut ip = Ipv4Header::new(0, HOPS, protocol, source, destination).expect("an empty payload fits");
     ip.total_len = u16::try_from(hop.ip_bytes).unwrap_or(u16::MAX);
     ip.ecn = IpEcn::try_new(ecn as u8).expect("two bits");
@@ -134,8 +143,34 @@ fn headers(hop: &HopRow, segment: u16) -> Vec<u8> {
     if hop.is_datagram {
         let udp = UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, &payload).expect("a datagram fits");
         udp.write(&mut bytes).expect("into memory");
+    } else if is_rdma {
+        let beyond = usize::from(ip.total_len) - ip.header_len() - UdpHeader::LEN;
+        let udp = UdpHeader::without_ipv4_checksum(ports.0, ROCE_PORT, beyond).expect("it fits");
+        udp.write(&mut bytes).expect("into memory");
+        bytes.extend(base_transport_header(hop));
     } else {
         tcp(hop, ports, segment, (&ip, &payload)).write(&mut bytes).expect("into memory");
+    }
+    bytes
+}
+
+/// The base transport header of RoCE, and of acknowledgements the extended one [IBTA §9]. Packets are numbered by the offset of
+/// their first byte.
+fn base_transport_header(hop: &HopRow) -> Vec<u8> {
+    let has = |flag| hop.flags.contains(flag);
+    let (opcode, number) = match (has(Flags::ACK), has(Flags::END)) {
+        (true, _) => (ACKNOWLEDGE, hop.ack),
+        (false, true) => (SEND_LAST, hop.seq),
+        (false, false) => (SEND_MIDDLE, hop.seq),
+    };
+    let asks = u32::from(has(Flags::ACK_REQUEST) && !has(Flags::ACK)) << 31;
+    #[allow(clippy::cast_possible_truncation, reason = "24 bits of it")]
+    let number = asks | (number & 0xff_ffff) as u32;
+    let mut bytes = vec![opcode, 0, 0xff, 0xff];
+    bytes.extend((hop.connection & 0xff_ffff).to_be_bytes());
+    bytes.extend(number.to_be_bytes());
+    if has(Flags::ACK) {
+        bytes.extend([if has(Flags::NAK) { SEQUENCE_ERROR } else { POSITIVE }, 0, 0, 0]);
     }
     bytes
 }
@@ -144,7 +179,7 @@ fn headers(hop: &HopRow, segment: u16) -> Vec<u8> {
 fn tcp(hop: &HopRow, ports: (u16, u16), segment: u16, (ip, payload): (&Ipv4Header, &[u8])) -> TcpHeader {
     let mut tcp = TcpHeader::new(ports.0, ports.1, hop.seq as u32, hop.window);
     let has = |flag| hop.flags.contains(flag);
-    (tcp.syn, tcp.ack, tcp.psh, tcp.fin) = (has(Flags::SYN), has(Flags::ACK), has(Flags::PSH), has(Flags::FIN));
+    (tcp.syn, tcp.ack, tcp.psh) = (has(Flags::SYN), has(Flags::ACK), has(Flags::PSH));
     (tcp.ece, tcp.cwr) = (has(Flags::ECE), has(Flags::CWR));
     if tcp.ack {
         tcp.acknowledgment_number = hop.ack as u32;

@@ -101,7 +101,7 @@ impl Ideal {
         let paths = self.paths(graph, network, (from, to));
         let over = |hops: &Hops| {
             let rate = match transport {
-                Transport::Tcp => None,
+                Transport::Tcp | Transport::Rdma(_) => None,
                 Transport::Datagram(config) => hops.rates.first().map(|&line| config.rate(line)),
             };
             let cut = Cut { full: transport.payload(graph.mtu).into(), headers: transport.headers(), rate };

@@ -110,7 +110,7 @@ row! {
     finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
     unfinished, NONE,
         "Why it did not finish: `dropped`, packets of a datagram flow, which are not retransmitted; `run-ended`, before its last byte, or it has no size. Null if it finished."
-        = row.unfinished(!run.traffic(row).transport.is_tcp());
+        = row.unfinished(!run.traffic(row).transport.is_reliable());
 }
 
 impl FlowRow {

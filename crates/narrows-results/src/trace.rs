@@ -48,7 +48,7 @@ row! {
     dropped: bool, NONE, "Whether the port dropped it, or the wire lost it.";
     marked: bool, NONE, "Whether the port marked it.";
     ecn, NONE, "ECN bits with which it came to the port: `not-ect`, `ect0`, `ect1`, `ce`." = ecn_name(row.ecn);
-    flags, NONE, "Flags of its TCP header, separated by `|`; `datagram` of datagrams." = flag_names(row.flags, row.is_datagram);
+    flags, NONE, "Flags of its TCP header, separated by `|`; `datagram` of datagrams; of RDMA `RDMA` and what the packet is." = flag_names(row.flags, row.is_datagram);
     seq: u64, "bytes", "Offset of its first byte in the stream of its direction; the first is 1, and a SYN is at 0. On the wire, its low 32 bits.";
     ack: u64, "bytes", "The same of what it acknowledges, in the stream of the other direction.";
     payload_bytes: u32, "bytes", "Data that it carries.";
@@ -62,14 +62,10 @@ pub(crate) fn flag_names(flags: Flags, is_datagram: bool) -> String {
     if is_datagram {
         return "datagram".into();
     }
-    let all = [
-        (Flags::SYN, "SYN"),
-        (Flags::FIN, "FIN"),
-        (Flags::PSH, "PSH"),
-        (Flags::ACK, "ACK"),
-        (Flags::ECE, "ECE"),
-        (Flags::CWR, "CWR"),
-    ];
+    let of_rdma = [(Flags::RDMA, "RDMA"), (Flags::ACK, "ACK"), (Flags::NAK, "NAK"), (Flags::ECE, "ECE")];
+    let of_tcp =
+        [(Flags::SYN, "SYN"), (Flags::PSH, "PSH"), (Flags::ACK, "ACK"), (Flags::ECE, "ECE"), (Flags::CWR, "CWR")];
+    let all = if flags.contains(Flags::RDMA) { of_rdma.as_slice() } else { &of_tcp };
     let set: Vec<&str> = all.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| *name).collect();
     set.join("|")
 }

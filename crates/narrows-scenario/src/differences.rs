@@ -234,6 +234,15 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
             facts.insert(format!("traffic.{}.transport", traffic.name), "datagram".to_owned());
             facts.insert(format!("traffic.{}.transport.datagram.rate", traffic.name), rate);
         }
+        if let Transport::Rdma(config) = traffic.transport {
+            let at = |name| format!("traffic.{}.transport.rdma.{name}", traffic.name);
+            facts.insert(format!("traffic.{}.transport", traffic.name), "rdma".to_owned());
+            facts.insert(at("recovery"), config.recovery.name().to_owned());
+            facts.insert(at("timeout"), config.timeout.to_string());
+            facts.insert(at("ack-every"), config.ack_every.to_string());
+            let interval = config.cnp_interval.map_or("none".to_owned(), |interval| interval.to_string());
+            facts.insert(at("cnp-interval"), interval);
+        }
         if traffic.service_class > 0 {
             facts.insert(format!("traffic.{}.service-class", traffic.name), traffic.service_class.to_string());
         }

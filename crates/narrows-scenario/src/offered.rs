@@ -64,7 +64,7 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
     // Of datagrams as many of TCP's bytes as take the same of the wire.
     let as_tcp = |traffic: &Traffic, bytes: f64| match traffic.transport {
         Transport::Tcp => bytes,
-        Transport::Datagram(_) => bytes * tcp / goodput_over_wire(mtu, &traffic.transport),
+        Transport::Datagram(_) | Transport::Rdma(_) => bytes * tcp / goodput_over_wire(mtu, &traffic.transport),
     };
     let at_random = plan.traffic.iter().flat_map(|traffic| {
         at_random(&traffic.pattern).into_iter().map(move |(pairs, bytes)| (pairs, as_tcp(traffic, bytes)))

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
@@ -196,7 +197,7 @@ impl Summary {
         for kind in &plan.traffic {
             let (flows, mean, rate, sizes);
             let (payload, wire) = full_packet(kind, graph.mtu);
-            let with_acks = if kind.transport.is_tcp() { 1.0 + 1.0 / packets_per_ack(kind) } else { 1.0 };
+            let with_acks = 1.0 + packets_per_ack(kind).map_or(0.0, f64::recip);
             let fresh = !kind.connections.are_kept();
             let handshake = if kind.connections == Connections::Fresh { HANDSHAKE_PACKETS } else { 0.0 };
             match &kind.pattern {
@@ -380,10 +381,16 @@ fn counted(kind: &Traffic, schedule: &Schedule, flows: f64) -> Option<f64> {
     }
 }
 
-/// Packets of data that one acknowledgement answers.
-fn packets_per_ack(kind: &Traffic) -> f64 {
-    let every = f64::from(kind.profile.ack_every.max(1));
-    if kind.profile.receive_offload.is_some() { every.max(PACKETS_PER_ACK_MERGED) } else { every }
+/// Packets of data that one acknowledgement answers; `None` where there are none.
+fn packets_per_ack(kind: &Traffic) -> Option<f64> {
+    match &kind.transport {
+        Transport::Datagram(_) => None,
+        Transport::Rdma(config) => Some(f64::from(config.ack_every.max(1))),
+        Transport::Tcp => {
+            let every = f64::from(kind.profile.ack_every.max(1));
+            Some(if kind.profile.receive_offload.is_some() { every.max(PACKETS_PER_ACK_MERGED) } else { every })
+        }
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]

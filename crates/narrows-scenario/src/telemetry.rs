@@ -9,7 +9,7 @@ use crate::error::Problem;
 pub(crate) fn place(graph: &mut Graph, traffic: &[Traffic], controllers: &[&Spec]) -> Result<(), Problem> {
     let reads = |entry: &&Traffic| {
         let spec = controllers.iter().find(|spec| spec.name == entry.controller.name);
-        entry.transport.is_tcp() && spec.is_some_and(|spec| spec.needs_telemetry)
+        entry.transport.is_reliable() && spec.is_some_and(|spec| spec.needs_telemetry)
     };
     let Some(reader) = traffic.iter().find(reads) else { return Ok(()) };
     if let Some(link) = graph.links.iter().find(|link| link.bridge.is_some()) {

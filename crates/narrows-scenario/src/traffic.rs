@@ -118,7 +118,8 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
     }
     let profile = stack::resolve(&written.host, scene.profile)?;
     let transport = transport::resolve(written, profile, scene)?;
-    let controller = if transport.is_tcp() { choose(name, written, scene)? } else { ControllerChoice::none() };
+    let controller = if transport.is_reliable() { choose(name, written, scene)? } else { ControllerChoice::none() };
+    transport::judge_controller(transport, &controller, written, scene)?;
     let service_class = service_class(written, scene)?;
     let make = |name: String, connections, pattern| Traffic {
         name,
@@ -126,7 +127,10 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         profile,
         service_class,
         transport,
-        connections: if transport.is_tcp() { connections } else { Connections::FreshEstablished },
+        connections: match connections {
+            Connections::Fresh if !transport.is_tcp() => Connections::FreshEstablished,
+            connections => connections,
+        },
         pattern,
     };
     let made = flows(name, written, scene, transport, make)?;

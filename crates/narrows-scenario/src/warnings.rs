@@ -7,6 +7,7 @@ use narrows_core::link::Key;
 use narrows_core::queue::aqm::{Onset, Size};
 use narrows_core::queue::scheduler::{Aqms, Queues};
 use narrows_core::queue::{Limit, SchedulerConfig};
+use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -38,6 +39,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         let mut said = unmarked(plan, &routes, controllers);
         said.extend(mixed(plan, &routes, controllers));
         said.extend(delayed(plan, controllers));
+        said.extend(hasty(plan, &routes));
         said.extend(phases(plan, &routes));
         said.extend(lossless(plan));
         said.extend(idle(plan));
@@ -235,7 +237,7 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
 fn mixed(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Vec<Said> {
     // By controller and service class, all that it serves over TCP. Controllers in files are not known.
     let mut groups: BTreeMap<(&str, u8), (EcnUse, Vec<Pairs>)> = BTreeMap::new();
-    for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
+    for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_reliable()) {
         let name = traffic.controller.name.as_str();
         let Some(spec) = controllers.iter().find(|spec| spec.name == name) else { continue };
         groups.entry((name, traffic.service_class)).or_insert((spec.ecn, vec![])).1.push(pairs(traffic));
@@ -283,27 +285,58 @@ fn mixed(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Vec
 
 /// Controllers that need each packet acknowledged at once, where hosts delay acknowledgements or merge packets before.
 fn delayed(plan: &Plan, controllers: &[&'static Spec]) -> Vec<Said> {
-    let mut by_controller: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut by_controller: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for traffic in &plan.traffic {
-        let name = &traffic.controller.name;
-        let needs = controllers.iter().any(|spec| spec.name == *name && spec.needs_every_ack);
-        if needs
-            && traffic.transport.is_tcp()
-            && (traffic.profile.ack_every > 1 || traffic.profile.receive_offload.is_some())
-        {
-            by_controller.entry(name).or_default().push(&traffic.name);
+        let name = traffic.controller.name.as_str();
+        let needs = controllers.iter().any(|spec| spec.name == name && spec.needs_every_ack);
+        let (delays, help) = match &traffic.transport {
+            Transport::Tcp => (
+                traffic.profile.ack_every > 1 || traffic.profile.receive_offload.is_some(),
+                "set `host = { ack-every = 1, receive-offload = \"off\" }`",
+            ),
+            Transport::Rdma(config) => (config.ack_every > 1, "set the transport's `ack-every` to 1"),
+            Transport::Datagram(_) => continue,
+        };
+        if needs && delays {
+            by_controller.entry((name, help)).or_default().push(&traffic.name);
         }
     }
-    let say = |(controller, traffic): (&str, Vec<&str>)| {
+    let say = |((controller, help), traffic): ((&str, &str), Vec<&str>)| {
         (
             format!(
                 "`{controller}` needs each packet acknowledged at once, and hosts of {} delay acknowledgements",
                 listed(&traffic)
             ),
-            "set `host = { ack-every = 1, receive-offload = \"off\" }`".to_owned(),
+            help.to_owned(),
         )
     };
     by_controller.into_iter().map(say).collect()
+}
+
+/// RDMA whose timeout expires before an acknowledgement can come: then everything is sent twice.
+fn hasty(plan: &Plan, routes: &Routes<'_>) -> Vec<Said> {
+    let mut said = vec![];
+    for traffic in &plan.traffic {
+        let Transport::Rdma(config) = &traffic.transport else { continue };
+        let pairs: Vec<(u32, u32)> = match pairs(traffic) {
+            Pairs::Listed(listed) => listed.to_vec(),
+            Pairs::Between { sources, destinations } => {
+                let all = |source: &u32| destinations.iter().map(|to| (*source, *to)).collect::<Vec<_>>();
+                sources.iter().flat_map(all).filter(|(from, to)| from != to).collect()
+            }
+        };
+        let Ok(rtts) = routes.base_rtts(&pairs) else { continue };
+        let Some(longest) = rtts.into_iter().max().filter(|rtt| *rtt >= config.timeout) else { continue };
+        said.push((
+            format!(
+                "the timeout of `{}` is {}, and its longest base RTT {longest}: what is on such a path is sent again before \
+                 its acknowledgement can come",
+                traffic.name, config.timeout
+            ),
+            format!("set the transport's `timeout` well above {longest}"),
+        ));
+    }
+    said
 }
 
 /// Drop-tail ports where long-lived flows meet whose senders' ports are exactly as fast, on a network without randomness:

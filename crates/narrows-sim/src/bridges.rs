@@ -31,7 +31,7 @@ impl dcib::Packet for Packet {
     }
 
     fn segment(&self) -> Option<Segment<(u32, bool)>> {
-        if self.is_datagram() {
+        if self.is_datagram() || self.is_rdma() {
             return None;
         }
         let to_opener = Side::on(self.destination(), self.connection) == Side::Opener;

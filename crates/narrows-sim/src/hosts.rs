@@ -69,10 +69,10 @@ fn library(choice: &ControllerChoice) -> Result<Option<Arc<dyn Library>>, SimErr
     Ok(Some(narrows_c::load(&source, Some(controller))?))
 }
 
-/// That of the entry's controller; none of a transport without one.
+/// The entry's controller's; none of a transport without one.
 fn spec(traffic: &Traffic, library: Option<&dyn Library>) -> Option<&'static Spec> {
     let registered = || cc::spec(&traffic.controller.name).expect("a plan names registered controllers only");
-    traffic.transport.is_tcp().then(|| library.map_or_else(registered, <dyn Library>::spec))
+    traffic.transport.is_reliable().then(|| library.map_or_else(registered, <dyn Library>::spec))
 }
 
 fn stack(traffic: &Traffic, spec: Option<&'static Spec>, line_rate: Rate, mtu: Mtu) -> Stack {
@@ -98,7 +98,7 @@ pub(crate) fn controller(
     connection: u32,
     side: u32,
 ) -> Controller {
-    let spec = spec(traffic, library.map(|library| &**library)).expect("only TCP has controllers");
+    let spec = spec(traffic, library.map(|library| &**library)).expect("its transport has controllers");
     let mut path = initial_path(stack);
     let remembered = remembered.zip(stack.profile.host_cache);
     if let Some((metrics, cache)) = &remembered {

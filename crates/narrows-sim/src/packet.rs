@@ -1,6 +1,8 @@
 //! The simulator's packet: 32 bytes by value, with what few packets carry kept aside.
 
-use narrows_core::packet::{DATAGRAM_HEADER_BYTES, Ecn, Flags, HEADER_BYTES, SackBlocks, Segment, Tag};
+use narrows_core::packet::{
+    DATAGRAM_HEADER_BYTES, Ecn, Flags, HEADER_BYTES, RDMA_HEADER_BYTES, SackBlocks, Segment, Tag,
+};
 use narrows_core::queue::pfc::FRAME_BYTES;
 use narrows_core::rng::mix;
 use narrows_core::units::Span;
@@ -35,6 +37,8 @@ const _: () = assert!(size_of::<Packet>() == 32);
 const HEADER_BYTES_U32: u32 = HEADER_BYTES as u32;
 #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
 const DATAGRAM_HEADER_BYTES_U32: u32 = DATAGRAM_HEADER_BYTES as u32;
+#[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+const RDMA_HEADER_BYTES_U32: u32 = RDMA_HEADER_BYTES as u32;
 
 /// Where the number of SACK blocks stands among a packet's bits, and the service class.
 const BLOCKS_SHIFT: u8 = 2;
@@ -186,15 +190,21 @@ impl Packet {
         (self.bits & WRAPPED != 0).then_some(self.extra)
     }
 
-    /// Whether it is anything but a segment of a connection that is open: a notification, a SYN or a datagram.
+    /// Whether it is anything but a segment of a TCP connection that is open: a notification, a SYN, a datagram or a packet of
+    /// RDMA.
     #[inline(always)]
     pub(crate) fn is_special(&self) -> bool {
-        self.flags & (NOTIFICATION | Flags::ACK.bits()) != Flags::ACK.bits()
+        self.flags & (NOTIFICATION | Flags::ACK.with(Flags::RDMA).bits()) != Flags::ACK.bits()
     }
 
     /// Whether it is a datagram.
     pub(crate) fn is_datagram(&self) -> bool {
-        self.is_special() && self.flags & NOTIFICATION == 0 && !self.is_syn()
+        self.is_special() && self.flags & NOTIFICATION == 0 && !self.is_syn() && !self.is_rdma()
+    }
+
+    /// Whether it is of a connection of RDMA.
+    pub(crate) fn is_rdma(&self) -> bool {
+        self.flags & NOTIFICATION == 0 && Flags::from_bits(self.flags).contains(Flags::RDMA)
     }
 
     pub(crate) fn extra(&self) -> u32 {
@@ -230,8 +240,17 @@ impl Packet {
     /// Bytes of data in it, where nothing is around it: a segment with SACK blocks has none.
     pub(crate) fn payload(&self) -> u32 {
         let has_none = self.bits & BLOCKS != 0 || self.flags & NOTIFICATION != 0 || self.is_syn();
-        let headers = if self.is_special() { DATAGRAM_HEADER_BYTES_U32 } else { HEADER_BYTES_U32 };
+        let headers = match self.is_special() {
+            false => HEADER_BYTES_U32,
+            true if self.is_rdma() => return self.rdma_payload(),
+            true => DATAGRAM_HEADER_BYTES_U32,
+        };
         if has_none { 0 } else { u32::from(self.size).saturating_sub(headers) }
+    }
+
+    fn rdma_payload(&self) -> u32 {
+        let has_none = self.flags & Flags::ACK.bits() != 0;
+        if has_none { 0 } else { u32::from(self.size).saturating_sub(RDMA_HEADER_BYTES_U32) }
     }
 
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.

@@ -27,7 +27,7 @@ use narrows_core::app::{App, Application, FlowStart, Reply, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{self, Event as TcpEvent, Metrics, Stack};
-use narrows_core::transport::{Datagram, Endpoint, Machine, Transport};
+use narrows_core::transport::{Datagram, Endpoint, Machine, Rdma, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
@@ -428,8 +428,7 @@ impl<'a> Simulation<'a> {
             end = self.connections.end(slot);
         }
         let stack = self.stacks.get(end.place.stack);
-        // Nothing comes back to a sender of datagrams.
-        let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
+        let (Endpoint::Tcp(endpoint), port) = end.split() else { return self.handle_rdma(now, slot, segment) };
         endpoint.handle_segment(now, segment, stack);
         let all_sent = if endpoint.has_event() || port.place.is_handed_specially {
             self.drain_events(now, slot);
@@ -442,6 +441,17 @@ impl<'a> Simulation<'a> {
         };
         if all_sent {
             self.finish_sending(now, slot);
+        }
+    }
+
+    /// A packet of RDMA has come to its end; to a sender of datagrams nothing comes back.
+    #[inline(never)]
+    fn handle_rdma(&mut self, now: Time, slot: u32, segment: &Segment) {
+        let end = self.connections.end(slot);
+        let stack = self.stacks.get(end.place.stack);
+        if let Endpoint::Rdma(endpoint) = &mut end.endpoint {
+            endpoint.handle_segment(now, segment, stack);
+            self.pump(now, slot);
         }
     }
 
@@ -501,13 +511,16 @@ impl<'a> Simulation<'a> {
         let remembered = stack.profile.host_cache.and_then(|_| self.host_cache.get(&(host, peer)));
         let entry_with_library = (entry, self.stacks.library(traffic));
         let controller = || controller(entry_with_library, stack, remembered, self.random, connection, side as u32);
+        let mut round_trip = || {
+            let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
+            let hashes = (flow_hash(connection, ends.1), flow_hash(connection, ends.0));
+            self.ideal.handshake(&self.plan.network, &self.network, ends, hashes)
+        };
         let mut endpoint = match &entry.transport {
             Transport::Datagram(config) => Endpoint::Datagram(Datagram::new(config, stack.line_rate)),
+            Transport::Rdma(config) => Endpoint::Rdma(Rdma::new(config, controller(), round_trip(), stack)),
             Transport::Tcp if established => {
-                let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
-                let hashes = (flow_hash(connection, ends.1), flow_hash(connection, ends.0));
-                let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends, hashes);
-                Endpoint::Tcp(tcp::Endpoint::established(controller(), round_trip, stack))
+                Endpoint::Tcp(tcp::Endpoint::established(controller(), round_trip(), stack))
             }
             Transport::Tcp => Endpoint::Tcp(tcp::Endpoint::closed(controller(), stack)),
         };
@@ -546,14 +559,19 @@ impl<'a> Simulation<'a> {
         } else {
             segment.seq.wrapping_add(u32::from(segment.length))
         };
-        let answer = Segment {
-            seq: segment.ack,
-            ack: delivered,
-            flags: Flags::ACK,
-            window: u16::MAX,
-            timestamp: profile.timestamp(now),
-            timestamp_echo: segment.timestamp,
-            ..Segment::default()
+        let answer = match segment.flags.contains(Flags::RDMA) {
+            true => {
+                Segment { seq: segment.ack, ack: delivered, flags: Flags::RDMA.with(Flags::ACK), ..Segment::default() }
+            }
+            false => Segment {
+                seq: segment.ack,
+                ack: delivered,
+                flags: Flags::ACK,
+                window: u16::MAX,
+                timestamp: profile.timestamp(now),
+                timestamp_echo: segment.timestamp,
+                ..Segment::default()
+            },
         };
         let to = if opener(connection) == host { source } else { opener(connection) };
         let packet = Packet::pack(&answer, connection, to, *service_class, &mut self.pool);
@@ -629,6 +647,9 @@ impl<'a> Simulation<'a> {
                 transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
             }
             (Endpoint::Datagram(endpoint), port) => {
+                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
+            }
+            (Endpoint::Rdma(endpoint), port) => {
                 transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
             }
         };

@@ -31,7 +31,7 @@ pub mod profile;
 mod rate;
 mod receiver;
 mod reduction;
-mod rtt;
+pub(crate) mod rtt;
 mod scoreboard;
 mod sender;
 mod snapshot;

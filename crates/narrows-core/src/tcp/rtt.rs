@@ -6,7 +6,7 @@ use crate::units::{Span, Time};
 /// Linux's estimator [RFC 6298; Linux `tcp_rtt_estimator`]: mean and mean deviation with gains 1/8 and 1/4, a deviation
 /// that falls slowly when the RTT shrinks, and its maximum over a round held for that round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RttEstimator {
+pub(crate) struct RttEstimator {
     /// Smoothed RTT, picoseconds times 8; zero before the first sample.
     srtt8: u64,
     /// Mean deviation, picoseconds times 4.
@@ -22,14 +22,14 @@ pub(super) struct RttEstimator {
 
 impl RttEstimator {
     /// No sample yet; until there is one, the timeout is `timeout`.
-    pub(super) const fn new(timeout: Span) -> RttEstimator {
+    pub(crate) const fn new(timeout: Span) -> RttEstimator {
         RttEstimator { srtt8: 0, deviation4: 0, round_deviation4: 0, variance4: 0, timeout, min: WindowedMin::new() }
     }
 
     /// Takes a sample for the timeout. `round_ended` says that the data outstanding at the last call with it set has
     /// been acknowledged: the variance term may then fall.
     #[inline]
-    pub(super) fn sample(&mut self, span: Span, round_ended: bool, profile: &Profile) {
+    pub(crate) fn sample(&mut self, span: Span, round_ended: bool, profile: &Profile) {
         self.estimate(span, round_ended, profile);
         if profile.rto_variance == RtoVariance::Smoothed {
             self.variance4 = self.deviation4.max(CLOCK_TICK.as_ps());
@@ -109,17 +109,17 @@ impl RttEstimator {
     }
 
     /// Takes a sample for the minimum; see [`RttEstimator::min`].
-    pub(super) fn sample_min(&mut self, now: Time, span: Span) {
+    pub(crate) fn sample_min(&mut self, now: Time, span: Span) {
         self.min.sample(now, span, MIN_RTT_WINDOW);
     }
 
     /// The smoothed RTT.
-    pub(super) fn smoothed(&self) -> Option<Span> {
+    pub(crate) fn smoothed(&self) -> Option<Span> {
         (self.srtt8 != 0).then(|| Span::from_ps(self.srtt8 >> 3))
     }
 
     /// Least sample of the last 300 s.
-    pub(super) fn min(&self) -> Option<Span> {
+    pub(crate) fn min(&self) -> Option<Span> {
         self.min.value()
     }
 

@@ -2,21 +2,24 @@
 //!
 //! `handle` what arrived or `handle_timeout`, then `poll_into` until there is nothing, then read the deadlines. [`Machine`] is
 //! what the packet path asks of a transport; a driver that knows which one it has calls it without a further choice.
-//! [`Endpoint`] holds either and answers what is asked rarely.
+//! [`Endpoint`] holds any of them and answers what is asked rarely.
 //!
 //! # Adding a transport
 //! A file with its `SPEC`, what a plan says of it and its [`Machine`]; a variant of [`Transport`] and of [`Endpoint`].
 
-use super::tcp::{self, Event, Refusal, Stack, Tallies};
+use super::tcp::{self, Event, Refusal, Snapshot, Stack, Tallies};
 use crate::cc::Controller;
 use crate::component::{Settings, Spec};
 use crate::packet::{Mtu, Segment, Tag};
 use crate::rng::SmallStream;
+use crate::telemetry::Hop;
 use crate::units::{Bytes, Packets, Rate, Time};
 
 pub mod datagram;
+pub mod rdma;
 
 pub use datagram::Datagram;
+pub use rdma::Rdma;
 
 /// TCP: everything about it is said of hosts and controllers.
 const TCP: Spec = Spec {
@@ -27,7 +30,7 @@ const TCP: Spec = Spec {
 };
 
 /// Every transport's [`Spec`].
-pub const SPECS: &[Spec] = &[TCP, datagram::SPEC];
+pub const SPECS: &[Spec] = &[TCP, datagram::SPEC, rdma::SPEC];
 
 /// What a traffic's flows run over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,6 +41,8 @@ pub enum Transport {
     Tcp,
     /// Datagrams at a constant rate.
     Datagram(datagram::Config),
+    /// Connections between adapters.
+    Rdma(rdma::Config),
 }
 
 impl Transport {
@@ -46,6 +51,7 @@ impl Transport {
         match name {
             "tcp" => Some(Transport::Tcp),
             "datagram" => Some(Transport::Datagram(datagram::Config::new(settings))),
+            "rdma" => Some(Transport::Rdma(rdma::Config::new(settings))),
             _ => None,
         }
     }
@@ -54,17 +60,23 @@ impl Transport {
         match self {
             Transport::Tcp => &SPECS[0],
             Transport::Datagram(_) => &SPECS[1],
+            Transport::Rdma(_) => &SPECS[2],
         }
     }
     /// Whether it is TCP: then plans leave it out.
     pub fn is_tcp(&self) -> bool {
         *self == Transport::Tcp
     }
+    /// Whether every message arrives: then it has connections and a controller.
+    pub const fn is_reliable(&self) -> bool {
+        !matches!(self, Transport::Datagram(_))
+    }
     /// Payload of a full packet, bytes.
     pub const fn payload(&self, mtu: Mtu) -> u16 {
         match self {
             Transport::Tcp => mtu.segment_payload(),
             Transport::Datagram(_) => mtu.datagram_payload(),
+            Transport::Rdma(_) => mtu.rdma_payload(),
         }
     }
     /// IP and transport headers of a packet with data, bytes.
@@ -72,6 +84,7 @@ impl Transport {
         match self {
             Transport::Tcp => crate::packet::HEADER_BYTES,
             Transport::Datagram(_) => crate::packet::DATAGRAM_HEADER_BYTES,
+            Transport::Rdma(_) => crate::packet::RDMA_HEADER_BYTES,
         }
     }
 }
@@ -127,6 +140,8 @@ pub enum Endpoint {
     Tcp(tcp::Endpoint),
     /// The sender of datagrams; their receiver keeps no state.
     Datagram(Datagram),
+    /// One end of a connection between adapters.
+    Rdma(Rdma),
 }
 
 impl Endpoint {
@@ -149,6 +164,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.offer(bytes, tag),
             Endpoint::Datagram(end) => end.offer(bytes, tag),
+            Endpoint::Rdma(end) => end.offer(bytes, tag),
         }
     }
     /// Takes back what is offered but not yet sent.
@@ -156,16 +172,25 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.stop(),
             Endpoint::Datagram(end) => end.stop(),
+            Endpoint::Rdma(end) => end.stop(),
         }
     }
     /// What happened since the last call: nothing ever does to datagrams.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.tcp_mut().and_then(tcp::Endpoint::poll_event)
+        match self {
+            Endpoint::Tcp(end) => end.poll_event(),
+            Endpoint::Datagram(_) => None,
+            Endpoint::Rdma(end) => end.poll_event(),
+        }
     }
     /// Whether there is an event to poll.
     #[inline]
     pub fn has_event(&self) -> bool {
-        self.tcp().is_some_and(tcp::Endpoint::has_event)
+        match self {
+            Endpoint::Tcp(end) => end.has_event(),
+            Endpoint::Datagram(_) => false,
+            Endpoint::Rdma(end) => end.has_event(),
+        }
     }
     /// A deadline may have passed.
     #[inline]
@@ -173,6 +198,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.handle_timeout(now, stack),
             Endpoint::Datagram(end) => end.handle_timeout(now, stack),
+            Endpoint::Rdma(end) => end.handle_timeout(now, stack),
         }
     }
     /// The earliest timer but pacing's.
@@ -181,6 +207,15 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(end) => end.deadline(),
             Endpoint::Datagram(end) => end.deadline(),
+            Endpoint::Rdma(end) => end.deadline(),
+        }
+    }
+    /// What ports wrote into a packet of this end came back.
+    pub fn handle_telemetry(&mut self, hops: &[Hop]) {
+        match self {
+            Endpoint::Tcp(end) => end.handle_telemetry(hops),
+            Endpoint::Datagram(_) => {}
+            Endpoint::Rdma(end) => end.handle_telemetry(hops),
         }
     }
     /// Listens to near-source switches, where the transport does.
@@ -196,7 +231,7 @@ impl Endpoint {
     pub fn handle_notification(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
         match self {
             Endpoint::Tcp(end) => end.handle_notification(now, feedback, seq, stack),
-            Endpoint::Datagram(_) => Err(Refusal::Off),
+            Endpoint::Datagram(_) | Endpoint::Rdma(_) => Err(Refusal::Off),
         }
     }
     /// The rate that a near-source switch holds this end at, if one does.
@@ -205,19 +240,43 @@ impl Endpoint {
     }
     /// The congestion window in force, where there is one.
     pub fn window(&self) -> Option<Packets> {
-        self.tcp().map(tcp::Endpoint::window)
+        match self {
+            Endpoint::Tcp(end) => Some(end.window()),
+            Endpoint::Datagram(_) => None,
+            Endpoint::Rdma(end) => Some(end.window()),
+        }
     }
     /// The pacing rate in force, of a transport that has one.
     pub fn pacing(&self, stack: &Stack) -> Option<Rate> {
-        self.tcp().and_then(|end| end.pacing(stack))
+        match self {
+            Endpoint::Tcp(end) => end.pacing(stack),
+            Endpoint::Datagram(_) => None,
+            Endpoint::Rdma(end) => end.pacing(),
+        }
     }
     /// The controller, where there is one.
     pub fn controller(&self) -> Option<&Controller> {
-        self.tcp().map(tcp::Endpoint::controller)
+        match self {
+            Endpoint::Tcp(end) => Some(end.controller()),
+            Endpoint::Datagram(_) => None,
+            Endpoint::Rdma(end) => Some(end.controller()),
+        }
     }
-    /// Segments sent and not acknowledged.
+    /// Packets sent and not acknowledged.
     pub fn outstanding(&self) -> u32 {
-        self.tcp().map_or(0, tcp::Endpoint::outstanding)
+        match self {
+            Endpoint::Tcp(end) => end.outstanding(),
+            Endpoint::Datagram(_) => 0,
+            Endpoint::Rdma(end) => end.outstanding(),
+        }
+    }
+    /// The sending half as it stands now, of a transport that has a window.
+    pub fn snapshot(&self, now: Time, stack: &Stack) -> Option<Snapshot> {
+        match self {
+            Endpoint::Tcp(end) => Some(end.snapshot(now, stack)),
+            Endpoint::Datagram(_) => None,
+            Endpoint::Rdma(end) => Some(end.snapshot()),
+        }
     }
     /// SYNs retransmitted.
     pub fn syn_retransmits(&self) -> u8 {
@@ -233,6 +292,10 @@ impl Endpoint {
     }
     /// What has been counted; of datagrams their receiver counts.
     pub fn tallies(&self) -> Tallies {
-        self.tcp().map_or(Tallies::default(), tcp::Endpoint::tallies)
+        match self {
+            Endpoint::Tcp(end) => end.tallies(),
+            Endpoint::Datagram(_) => Tallies::default(),
+            Endpoint::Rdma(end) => end.tallies(),
+        }
     }
 }

@@ -8,13 +8,13 @@ use narrows_core::tcp::profile::Profile;
 use narrows_core::transport::datagram::SendRate;
 use narrows_core::transport::{SPECS, Transport};
 use narrows_core::units::Rate;
-use narrows_plan::Traffic;
+use narrows_plan::{ControllerChoice, Traffic};
 
 use super::{KEYS, Scene, apps};
 use crate::controller;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
-use crate::experiment::traffic::Traffic as Written;
+use crate::experiment::traffic::{Connections, Traffic as Written};
 
 /// The transport that an entry writes; TCP by default.
 pub(super) fn resolve(written: &Located<Written>, profile: Profile, scene: &Scene<'_>) -> Judged<Transport> {
@@ -26,18 +26,62 @@ pub(super) fn resolve(written: &Located<Written>, profile: Profile, scene: &Scen
     };
     let values = controller::values(spec.name, spec.parameters, choice, &at.span)?;
     let transport = Transport::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
-    if !transport.is_tcp() {
-        check(written, profile, scene)?;
+    if !transport.is_tcp() && profile != scene.profile {
+        let sentence = format!("`host` states what TCP does, and this traffic's transport is `{}`", spec.name);
+        return Err(Problem::new(sentence, "remove it").at(&written.span));
+    }
+    match transport {
+        Transport::Tcp => {}
+        Transport::Datagram(_) => check_datagram(written)?,
+        Transport::Rdma(_) => check_rdma(written)?,
     }
     Ok(transport)
 }
 
+fn span<T>(key: &'static str, at: Option<&Located<T>>) -> Option<(&'static str, Range<usize>)> {
+    at.map(|at| (key, at.span.clone()))
+}
+
+/// Refuses what connections of RDMA do not have: a handshake, and a host's settings of TCP.
+fn check_rdma(written: &Located<Written>) -> Judged<()> {
+    if let Some(near_source) = &written.host.near_source {
+        let sentence = "with `transport = \"rdma\"`: adapters of RDMA do not listen to near-source switches";
+        return Err(Problem::not_here("host.near-source", sentence).at(&near_source.span));
+    }
+    match &written.connections {
+        Some(said) if matches!(said.value, Connections::Fresh) => {
+            let sentence = "connections of RDMA are set up before they are used, without a handshake";
+            Err(Problem::new(sentence, "take `connections` away, or set `\"fresh-established\"`").at(&said.span))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a controller that reads what TCP alone measures, or that is in a file.
+pub(super) fn judge_controller(
+    transport: Transport,
+    controller: &ControllerChoice,
+    written: &Located<Written>,
+    scene: &Scene<'_>,
+) -> Judged<()> {
+    if !matches!(transport, Transport::Rdma(_)) {
+        return Ok(());
+    }
+    let spec = scene.controllers.iter().find(|spec| spec.name == controller.name);
+    let sentence = if controller.program.is_some() {
+        "controllers in files run over TCP alone".to_owned()
+    } else if spec.is_some_and(|spec| spec.needs_delivery_rate) {
+        format!("`{}` reads delivery rates, which TCP alone measures", controller.name)
+    } else {
+        return Ok(());
+    };
+    let at = written.transport.as_ref().map_or(&written.span, |at| &at.span);
+    Err(Problem::new(sentence, "take `transport` away, or choose another controller, such as `dcqcn`").at(at))
+}
+
 /// Refuses what datagrams do not have: a controller, a connection, a host's settings of TCP, and applications, which wait for
 /// every message to arrive.
-fn check(written: &Located<Written>, profile: Profile, scene: &Scene<'_>) -> Judged<()> {
-    fn span<T>(key: &'static str, at: Option<&Located<T>>) -> Option<(&'static str, Range<usize>)> {
-        at.map(|at| (key, at.span.clone()))
-    }
+fn check_datagram(written: &Located<Written>) -> Judged<()> {
     let tcp = [
         span("cc", written.cc.as_ref()),
         span("ecn", written.ecn.as_ref()),
@@ -47,10 +91,6 @@ fn check(written: &Located<Written>, profile: Profile, scene: &Scene<'_>) -> Jud
     ];
     if let Some((key, at)) = tcp.into_iter().flatten().next() {
         return Err(Problem::not_here(key, "with `transport = { datagram = … }`: it is TCP's").at(&at));
-    }
-    if profile != scene.profile {
-        let sentence = "`host` states what TCP does, and this traffic's transport is `datagram`";
-        return Err(Problem::new(sentence, "remove it").at(&written.span));
     }
     if let Some(place) = apps(written).position(|there| there) {
         // Between `arrivals`, `long` and `flows` stand the applications.

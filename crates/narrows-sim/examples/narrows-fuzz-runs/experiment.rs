@@ -72,6 +72,20 @@ fn controller(choices: &mut Choices) -> &'static str {
     choices.one_of(&all)
 }
 
+/// A transport of connections between adapters, and a controller that goes with it.
+fn rdma(choices: &mut Choices) -> String {
+    let all: Vec<&str> = SPECS.iter().filter(|spec| !spec.needs_delivery_rate).map(|spec| spec.name).collect();
+    format!(
+        "transport = {{ rdma = {{ recovery = \"{}\", timeout = \"{}\", ack-every = {}{} }} }}\ncc = \"{}\"\n{}",
+        choices.one_of(&["go-back-n", "selective-repeat"]),
+        choices.one_of(&["67ms", "1ms", "300ms"]),
+        choices.one_of(&[1, 4, 64]),
+        choices.one_of(&["", ", cnp-interval = \"50us\""]),
+        choices.one_of(&all),
+        ecn(choices)
+    )
+}
+
 fn ecn(choices: &mut Choices) -> &'static str {
     choices.one_of(&["", "", "ecn = true\n"])
 }
@@ -245,7 +259,9 @@ fn traffic(choices: &mut Choices, number: u64, classes: u64, role: &str) -> Stri
             "connections = \"fresh-established\"\n",
             "connections = { persistent = { pool = 2 } }\n",
         ]);
-        if choices.once_in(3) {
+        if choices.once_in(4) {
+            text += &rdma(choices);
+        } else if choices.once_in(3) {
             text += &format!("cc = \"{}\"\n{}", controller(choices), ecn(choices));
         }
         if (1..=4).contains(&kind) && choices.once_in(4) {

@@ -236,7 +236,7 @@ fn of_flow(flow: &FlowRow, plan: &Plan, results: &Results) -> Check {
     );
     must!(
         "datagrams are not retransmitted",
-        traffic.transport.is_tcp() || flow.retransmitted_bytes == 0 && flow.timeouts == 0,
+        traffic.transport.is_reliable() || flow.retransmitted_bytes == 0 && flow.timeouts == 0,
         "{flow:?}"
     );
     must!(

@@ -39,6 +39,9 @@ impl Simulation<'_> {
             (Endpoint::Datagram(endpoint), port) => {
                 transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
             }
+            (Endpoint::Rdma(endpoint), port) => {
+                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
+            }
         };
         let Specially { nic, telemetry } = handing;
         let dropped = nic.map(|nic| {

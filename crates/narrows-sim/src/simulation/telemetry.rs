@@ -29,9 +29,7 @@ impl Simulation<'_> {
             let read = if packet.payload() > 0 {
                 end.telemetry.replace(hops)
             } else {
-                if let Endpoint::Tcp(endpoint) = &mut end.endpoint {
-                    endpoint.handle_telemetry(&hops);
-                }
+                end.endpoint.handle_telemetry(&hops);
                 Some(hops)
             };
             read.into_iter().for_each(|hops| self.network.give_back_telemetry(hops));

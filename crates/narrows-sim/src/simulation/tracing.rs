@@ -62,10 +62,8 @@ impl Simulation<'_> {
             {
                 let slot = self.connections.slot(connection, side);
                 let end = slot.map(|slot| self.connections.end(slot));
-                let una = end.and_then(|end| {
-                    let tcp = end.endpoint.tcp()?;
-                    Some(tcp.snapshot(now, self.stacks.get(end.place.stack)).una.get())
-                });
+                let una =
+                    end.and_then(|end| Some(end.endpoint.snapshot(now, self.stacks.get(end.place.stack))?.una.get()));
                 let log = recorder.ends.get_mut(&key(connection, side)).expect("it was just put there");
                 log.path = self.network.path(host, peer, flow_hash(connection, peer));
                 log.latest[0] = log.latest[0].max(una.unwrap_or(0));
@@ -109,7 +107,7 @@ impl Simulation<'_> {
             let one = self.connections.end(slot);
             let stack = self.stacks.get(one.place.stack);
             let log = recorder.ends.get_mut(&end).expect("only what is traced is touched");
-            let snapshot = one.endpoint.tcp().map(|tcp| tcp.snapshot(now, stack));
+            let snapshot = one.endpoint.snapshot(now, stack);
             let timeouts = |look: &Look| look.snapshot.map_or(0, |snapshot| snapshot.timeouts);
             let before = log.looks.last().map_or(0, timeouts);
             let trigger = match packet {

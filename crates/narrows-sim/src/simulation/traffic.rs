@@ -116,7 +116,7 @@ impl Simulation<'_> {
         let transport = &self.plan.traffic[name.traffic as usize].transport;
         self.unfinished += match start.size {
             None => 0,
-            Some(_) if transport.is_tcp() => 1,
+            Some(_) if transport.is_reliable() => 1,
             Some(size) => i64::try_from(size.get()).expect("sizes are far below 2⁶³"),
         };
         self.flows[number].ideal = self.ideal.completion(&self.plan.network, &self.network, transport, start);
@@ -343,8 +343,8 @@ impl Simulation<'_> {
     pub(super) fn finish_sending(&mut self, now: Time, slot: u32) {
         self.note_sent(slot);
         let end = self.connections.end(slot);
-        let is_tcp = end.endpoint.tcp().is_some();
-        if let Some(current) = end.sending.take().filter(|_| is_tcp) {
+        let is_datagram = end.endpoint.datagram_bytes().is_some();
+        if let Some(current) = end.sending.take().filter(|_| !is_datagram) {
             self.flows[current.flow].stopped = true;
         }
         let end = self.connections.end(slot);

@@ -85,21 +85,23 @@ pub(crate) fn wait_of(end: &mut End, now: Time, stack: &Stack) -> Wait {
     let is_full = |machine: &dyn Machine| {
         !machine.is_small_queue(waiting, stack) && end.waiting.below(machine.small_queue_limit(stack)) > now
     };
+    let of_window = |machine: &dyn Machine, snapshot: Snapshot, has_more: bool| match snapshot.held_by {
+        _ if has_more && is_full(machine) => Wait::HostPort,
+        Limit::Window => Wait::Window,
+        Limit::Receiver => Wait::ReceiveWindow,
+        Limit::Application => Wait::Application,
+        Limit::Pacing => Wait::Pacing,
+        Limit::NearSource => Wait::NearSource,
+    };
     match &end.endpoint {
         Endpoint::Tcp(tcp) if !tcp.is_established() => Wait::Handshake,
         _ if is_behind => Wait::Adapter,
         Endpoint::Tcp(tcp) => {
             let snapshot = tcp.snapshot(now, stack);
             let has_more = snapshot.nxt < snapshot.offered || snapshot.phase == Phase::Loss;
-            match snapshot.held_by {
-                _ if has_more && is_full(tcp) => Wait::HostPort,
-                Limit::Window => Wait::Window,
-                Limit::Receiver => Wait::ReceiveWindow,
-                Limit::Application => Wait::Application,
-                Limit::Pacing => Wait::Pacing,
-                Limit::NearSource => Wait::NearSource,
-            }
+            of_window(tcp, snapshot, has_more)
         }
+        Endpoint::Rdma(rdma) => of_window(rdma, rdma.snapshot(), !rdma.is_quiescent()),
         Endpoint::Datagram(datagram) if is_full(datagram) => Wait::HostPort,
         Endpoint::Datagram(datagram) if datagram.pacing_deadline() < Time::NEVER => Wait::Pacing,
         Endpoint::Datagram(_) => Wait::Application,

@@ -15,7 +15,7 @@ fn plan(text: &str) -> Plan {
 }
 
 /// So many hosts on a switch send at once to one.
-fn incast(senders: u32, size: &str, fabric: &str) -> Plan {
+pub fn incast(senders: u32, size: &str, fabric: &str) -> Plan {
     plan(&format!(
         "[topology.star]\nhosts = {}\nfabric = {{ rate = \"10Gbps\", delay = \"500ns\", {fabric} }}\n\
          host = {{ stack-delay = {{ tx = \"9500ns\", rx = \"24us\" }} }}\n\
@@ -26,7 +26,7 @@ fn incast(senders: u32, size: &str, fabric: &str) -> Plan {
     ))
 }
 
-fn dropped(results: &Results) -> u64 {
+pub fn dropped(results: &Results) -> u64 {
     results
         .ports
         .iter()
@@ -34,9 +34,9 @@ fn dropped(results: &Results) -> u64 {
         .sum()
 }
 
-const INPUT: &str =
+pub const INPUT: &str =
     "limit = \"103KB\", buffering = \"input\", flow-control = { pfc = { xoff = \"97KB\", xon = \"80KB\" } }";
-const OUTPUT: &str = "limit = \"400KB\", flow-control = { pfc = { xoff = \"97KB\", xon = \"80KB\" } }";
+pub const OUTPUT: &str = "limit = \"400KB\", flow-control = { pfc = { xoff = \"97KB\", xon = \"80KB\" } }";
 
 #[test]
 fn what_overflows_without_flow_control_is_paused_with_it() {

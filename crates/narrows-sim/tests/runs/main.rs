@@ -18,6 +18,7 @@ mod partition;
 mod plans;
 mod programs;
 mod random_program;
+mod rdma;
 mod routing;
 mod topologies;
 mod tracing;

@@ -19,6 +19,7 @@ use narrows_core::routing::{flowlet, spray};
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::transport::datagram::{self, SendRate};
+use narrows_core::transport::rdma;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::*;
 use narrows_results::Results;
@@ -214,8 +215,17 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
         let rate = dice.one_of(&[SendRate::Share(1 << 15), SendRate::Fixed(Rate::from_mbps(100))]);
         Transport::Datagram(datagram::Config { rate })
     });
+    let rdma = (datagrams.is_none() && !spec.needs_delivery_rate && dice.once_in(3)).then(|| {
+        Transport::Rdma(rdma::Config {
+            recovery: dice.one_of(&[rdma::Recovery::GoBackN, rdma::Recovery::SelectiveRepeat]),
+            timeout: Span::from_ms(dice.one_of(&[1, 20])),
+            ack_every: dice.one_of(&[1, 1, 5]),
+            cnp_interval: dice.one_of(&[None, Some(Span::from_us(50))]),
+        })
+    });
     let connections = match dice.below(3) {
         _ if datagrams.is_some() => Connections::FreshEstablished,
+        0 if rdma.is_some() => Connections::FreshEstablished,
         0 => Connections::Fresh,
         1 => Connections::FreshEstablished,
         _ => Connections::Persistent { pool: dice.between(1, 3) },
@@ -227,13 +237,14 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     let keeps = if let Pattern::App(kind) = &pattern { kind.rounds().keeps_connections() } else { true };
     let is_program = matches!(pattern, Pattern::App(Kind::Program(_)));
     let connections = if is_program && !dice.once_in(3) { Connections::InOrder } else { connections };
+    let fresh = if rdma.is_some() { Connections::FreshEstablished } else { Connections::Fresh };
     Traffic {
         name: format!("t{index}"),
         controller: match datagrams {
             Some(_) => ControllerChoice::none(),
             None => ControllerChoice::new(spec.name, ecn),
         },
-        transport: datagrams.unwrap_or_default(),
+        transport: datagrams.or(rdma).unwrap_or_default(),
         service_class: u8::try_from(dice.below(2)).expect("0 or 1"),
         profile: Profile {
             min_rto: Span::from_ms(10),
@@ -242,7 +253,7 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
             nic_limiter: dice.one_of(&[None, None, Some(ReactionPoint::STANDARD)]),
             ..Profile::NAMED[named].1
         },
-        connections: if keeps { connections } else { Connections::Fresh },
+        connections: if keeps { connections } else { fresh },
         pattern,
     }
 }
@@ -412,7 +423,8 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
             // Zeros have signs.
             assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
         }
-        let datagrams = || whole.flows.iter().filter(|flow| !plan.traffic[flow.traffic as usize].transport.is_tcp());
+        let datagrams =
+            || whole.flows.iter().filter(|flow| !plan.traffic[flow.traffic as usize].transport.is_reliable());
         for flow in datagrams() {
             let dropped = flow.dropped_bytes.expect("known of a simulation");
             assert!(flow.fct_ns.is_none() || dropped == 0, "{flow:?}");

@@ -1,9 +1,11 @@
-//! DCQCN's rate control over TCP: what flows make of a link.
+//! DCQCN's rate control, over TCP and over RDMA: what flows make of a link.
 
 use narrows_core::queue::AqmConfig;
 use narrows_core::queue::aqm::Size;
+use narrows_core::transport::Transport;
+use narrows_core::transport::rdma::{Config, Recovery};
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_plan::{Pattern, Plan};
+use narrows_plan::{Connections, Pattern, Plan};
 
 use super::measure::{GOODPUT, goodputs, jain, queue_mean};
 use crate::plans::{Dumbbell, flow, run};
@@ -43,9 +45,16 @@ fn plan(flows: u32, end: Span) -> (Plan, usize) {
 /// close to `K_max` that its swings reach the step there, which the model has not.
 #[test]
 fn flows_that_join_share_the_link_and_its_queue_is_that_of_the_fluid_model() {
-    for flows in [2, 4] {
+    let timeout = Span::from_ms(67);
+    let cnp_interval = Some(Span::from_us(50));
+    let rdma = Transport::Rdma(Config { recovery: Recovery::GoBackN, timeout, ack_every: 8, cnp_interval });
+    for (flows, transport) in [(2, Transport::Tcp), (4, Transport::Tcp), (2, rdma), (4, rdma)] {
         let (mut plan, port) = plan(flows, Span::from_ms(300));
         plan.schedule.warmup = Span::from_ms(100);
+        plan.traffic[0].transport = transport;
+        if !transport.is_tcp() {
+            plan.traffic[0].connections = Connections::FreshEstablished;
+        }
         let results = run(&plan, 1);
         let shares = goodputs(&results);
         let used = shares.iter().sum::<f64>() / (GOODPUT * LINE.as_bps() as f64);
