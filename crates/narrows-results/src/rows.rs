@@ -76,7 +76,7 @@ row! {
         "`intra`: both ends in one datacenter; `inter`: the flow crosses the WAN."
         = if row.inter { "inter" } else { "intra" };
     workload, NONE, "Name of the traffic entry that it belongs to." = run.traffic(row).name.as_str();
-    transport, NONE, "`tcp`, or `datagram`: sent at a constant rate, nothing retransmitted."
+    transport, NONE, "`tcp`; `rdma`: between adapters; or `datagram`: sent at a constant rate, nothing retransmitted."
         = run.traffic(row).transport.spec().name;
     controller, NONE, "Congestion controller of the sender; `none` of datagrams." = run.traffic(row).controller.name.as_str();
     size_bytes: u64, "bytes", "Application bytes to deliver; for a flow without a size, those delivered.";

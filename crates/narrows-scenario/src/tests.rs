@@ -25,7 +25,7 @@ pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "newreno", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "cubic", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "vegas", ecn: EcnUse::Optional, parameters: VEGAS, ordered: &[("alpha", "beta")], ..PLAIN },
-    &Spec { name: "bbr", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
+    &Spec { name: "bbr", ecn: EcnUse::Optional, needs_delivery_rate: true, ..PLAIN },
     &Spec { name: "dctcp", ecn: EcnUse::Exact, parameters: &[], ..PLAIN },
     &Spec { name: "gemini", ecn: EcnUse::Exact, parameters: GEMINI, ..PLAIN },
     &Spec { name: "swift", ecn: EcnUse::Optional, needs_every_ack: true, ..PLAIN },

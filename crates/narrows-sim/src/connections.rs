@@ -78,8 +78,8 @@ pub(crate) struct Place {
     pub(crate) stack: u32,
     /// Of ports with several classes: which one its packets are of.
     pub(crate) service_class: u8,
-    /// Whether what it sends is not simply handed to the port: its host's adapter has a limiter towards the peer, once it was
-    /// notified of congestion; or what it sends carries telemetry back.
+    /// Whether what it sends is not simply handed to the port: it is not TCP; or its host's adapter has a limiter towards the
+    /// peer, once it was notified of congestion; or what it sends carries telemetry back.
     pub(crate) is_handed_specially: bool,
 }
 

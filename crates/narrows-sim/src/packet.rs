@@ -204,7 +204,7 @@ impl Packet {
 
     /// Whether it is of a connection of RDMA.
     pub(crate) fn is_rdma(&self) -> bool {
-        self.flags & NOTIFICATION == 0 && Flags::from_bits(self.flags).contains(Flags::RDMA)
+        self.flags & (NOTIFICATION | Flags::RDMA.bits()) == Flags::RDMA.bits()
     }
 
     pub(crate) fn extra(&self) -> u32 {

@@ -451,7 +451,12 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(end.place.stack);
         if let Endpoint::Rdma(endpoint) = &mut end.endpoint {
             endpoint.handle_segment(now, segment, stack);
-            self.pump(now, slot);
+            if endpoint.has_event() {
+                self.drain_events(now, slot);
+            }
+            if self.transmit(now, slot) {
+                self.finish_sending(now, slot);
+            }
         }
     }
 
@@ -535,7 +540,9 @@ impl<'a> Simulation<'a> {
             traffic,
             stack: stack_index,
             service_class: entry.service_class,
-            is_handed_specially: self.has_telemetry || self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
+            is_handed_specially: !entry.transport.is_tcp()
+                || self.has_telemetry
+                || self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
         };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
@@ -606,6 +613,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
+    #[inline(always)]
     fn pump(&mut self, now: Time, slot: u32) {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
             self.drain_events(now, slot);
@@ -642,17 +650,8 @@ impl<'a> Simulation<'a> {
             return self.transmit_specially(now, slot);
         }
         let packets = (&mut self.pool, &mut self.refused);
-        let all_sent = match end.split() {
-            (Endpoint::Tcp(endpoint), port) => {
-                transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
-            }
-            (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
-            }
-            (Endpoint::Rdma(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
-            }
-        };
+        let (Endpoint::Tcp(endpoint), port) = end.split() else { unreachable!("others are handed specially") };
+        let all_sent = transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets);
         self.note_refused();
         all_sent
     }
@@ -679,7 +678,7 @@ impl<'a> Simulation<'a> {
 fn transmit(
     now: Time,
     slot: u32,
-    (endpoint, handing): (&mut impl Machine, &mut impl Handing),
+    (endpoint, handing): (&mut (impl Machine + ?Sized), &mut impl Handing),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
@@ -740,7 +739,7 @@ fn transmit(
 fn transmit_rarely(
     now: Time,
     slot: u32,
-    machine: (&mut impl Machine, &mut impl Handing),
+    machine: (&mut (impl Machine + ?Sized), &mut impl Handing),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,

@@ -19,6 +19,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use narrows_core::packet::Flags;
 use narrows_core::units::Time;
 use narrows_network::trace::{Happened, Note};
 use narrows_plan::flows::Name;
@@ -275,9 +276,15 @@ impl Recorder {
         self.waiting.entry(host).or_default().push((end, number));
     }
 
-    /// All that has arrived at a host has gone to its stack.
-    pub(crate) fn hand_up(&mut self, at: Time, host: u32) {
-        for (end, number) in self.waiting.remove(&host).into_iter().flatten() {
+    /// What has arrived at a host has gone to its stack: all of it, or of RDMA alone, which waits for no poll.
+    pub(crate) fn hand_up(&mut self, at: Time, host: u32, all: bool) {
+        let arrived = self.waiting.remove(&host).unwrap_or_default();
+        let goes_up = |(_, number): &(_, u32)| all || self.journeys[*number as usize].flags.contains(Flags::RDMA);
+        let (gone, waiting): (Vec<_>, Vec<_>) = arrived.into_iter().partition(goes_up);
+        if !waiting.is_empty() {
+            self.waiting.insert(host, waiting);
+        }
+        for (end, number) in gone {
             self.journeys[number as usize].handed_up = Some(at);
             if let Some(log) = self.ends.get_mut(&end) {
                 log.arrived.push((at, number));

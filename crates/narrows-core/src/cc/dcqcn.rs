@@ -1,9 +1,9 @@
 //! DCQCN's reaction point: a rate that notifications cut in proportion to how often they come, and that recovers as QCN's
 //! does [DCQCN §3.1].
 //!
-//! The original drives an adapter of a lossless network. Here its control law runs over our TCP: an acknowledgement with ECE
-//! stands for the notification packet of the receiver, at most one in `interval`; there is no flow control by priority, packets
-//! may be lost, and TCP repairs them. The rate alone is meant to limit; the window is a safety net.
+//! The original drives an adapter of a lossless network. Here its control law runs over RDMA or TCP: an acknowledgement with ECE
+//! stands for the notification packet of the receiver, at most one in `interval`. The rate alone is meant to limit; the window is a
+//! safety net.
 //!
 //! ```text
 //!                    the longer count > 5         both > 5
@@ -23,7 +23,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 pub const SPEC: Spec = Spec {
     name: "dcqcn",
     title: "DCQCN",
-    about: "Cuts its rate by how often marks are reported and recovers it in cycles: the rate control of RDMA adapters, over TCP.",
+    about: "Cuts its rate by how often marks are reported and recovers it in cycles: the rate control of RDMA adapters, over RDMA or TCP.",
     source: "DCQCN",
     ecn: EcnUse::Exact,
     kernel: Kernel::None,

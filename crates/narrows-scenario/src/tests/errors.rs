@@ -525,6 +525,22 @@ fn transports() {
 }
 
 #[test]
+fn rdma() {
+    let between = "between = \"datacenters\"";
+    let rdma = |of: &str, more: &str| format!("{between}\ntransport = {{ rdma = {{ {of} }} }}\n{more}");
+    insta::assert_snapshot!(all_said(&[
+        (between, &rdma("recovery = \"go-back\"", "")),
+        (between, &rdma("timeout = \"1us\"", "")),
+        (between, &rdma("ack-every = 0", "")),
+        (between, &rdma("cnp-interval = 50", "")),
+        (between, &rdma("", "cc = \"bbr\"")),
+        (between, &rdma("", "connections = \"fresh\"")),
+        (between, &rdma("", "host = { near-source = \"software\" }")),
+        (between, &rdma("", "host = { min-rto = \"1ms\" }")),
+    ]));
+}
+
+#[test]
 fn freebsd_hosts() {
     let servers = "servers = 4";
     let host = |of: &str| format!("servers = 4\nhost = {{ profile = \"freebsd-cee\", {of} }}");

@@ -26,14 +26,23 @@ pub(super) fn resolve(written: &Located<Written>, profile: Profile, scene: &Scen
     };
     let values = controller::values(spec.name, spec.parameters, choice, &at.span)?;
     let transport = Transport::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
+    match transport {
+        Transport::Tcp => {}
+        Transport::Datagram(_) => refuse_connections(written)?,
+        Transport::Rdma(_) => refuse_handshakes(written)?,
+    }
     if !transport.is_tcp() && profile != scene.profile {
         let sentence = format!("`host` states what TCP does, and this traffic's transport is `{}`", spec.name);
         return Err(Problem::new(sentence, "remove it").at(&written.span));
     }
-    match transport {
-        Transport::Tcp => {}
-        Transport::Datagram(_) => check_datagram(written)?,
-        Transport::Rdma(_) => check_rdma(written)?,
+    if let (Transport::Datagram(_), Some(place)) = (transport, apps(written).position(|there| there)) {
+        // Between `arrivals`, `long` and `flows` stand the applications.
+        let sentence = format!(
+            "`{}` needs a transport that delivers every message, and `datagram` may lose some",
+            KEYS[2 + place]
+        );
+        let help = "take `transport` away, or let flows come by `arrivals`, `long` or `flows`";
+        return Err(Problem::new(sentence, help).at(&written.span));
     }
     Ok(transport)
 }
@@ -42,8 +51,8 @@ fn span<T>(key: &'static str, at: Option<&Located<T>>) -> Option<(&'static str, 
     at.map(|at| (key, at.span.clone()))
 }
 
-/// Refuses what connections of RDMA do not have: a handshake, and a host's settings of TCP.
-fn check_rdma(written: &Located<Written>) -> Judged<()> {
+/// Refuses what connections of RDMA do not have: a handshake, and a near-source loop.
+fn refuse_handshakes(written: &Located<Written>) -> Judged<()> {
     if let Some(near_source) = &written.host.near_source {
         let sentence = "with `transport = \"rdma\"`: adapters of RDMA do not listen to near-source switches";
         return Err(Problem::not_here("host.near-source", sentence).at(&near_source.span));
@@ -79,9 +88,8 @@ pub(super) fn judge_controller(
     Err(Problem::new(sentence, "take `transport` away, or choose another controller, such as `dcqcn`").at(at))
 }
 
-/// Refuses what datagrams do not have: a controller, a connection, a host's settings of TCP, and applications, which wait for
-/// every message to arrive.
-fn check_datagram(written: &Located<Written>) -> Judged<()> {
+/// Refuses what datagrams do not have: a controller and a connection.
+fn refuse_connections(written: &Located<Written>) -> Judged<()> {
     let tcp = [
         span("cc", written.cc.as_ref()),
         span("ecn", written.ecn.as_ref()),
@@ -91,18 +99,6 @@ fn check_datagram(written: &Located<Written>) -> Judged<()> {
     ];
     if let Some((key, at)) = tcp.into_iter().flatten().next() {
         return Err(Problem::not_here(key, "with `transport = { datagram = … }`: it is TCP's").at(&at));
-    }
-    if let Some(place) = apps(written).position(|there| there) {
-        // Between `arrivals`, `long` and `flows` stand the applications.
-        let sentence = format!(
-            "`{}` needs a transport that delivers every message, and `datagram` may lose some",
-            KEYS[2 + place]
-        );
-        return Err(Problem::new(
-            sentence,
-            "take `transport` away, or let flows come by `arrivals`, `long` or `flows`",
-        )
-        .at(&written.span));
     }
     Ok(())
 }

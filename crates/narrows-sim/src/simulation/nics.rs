@@ -24,7 +24,8 @@ impl Simulation<'_> {
         self.release_limited(now, key);
     }
 
-    /// See [`Simulation::transmit`]: an end with a limiter in its host's adapter, or with telemetry to carry back.
+    /// See [`Simulation::transmit`]: an end of another transport than TCP, with a limiter in its host's adapter, or with telemetry to
+    /// carry back.
     #[inline(never)]
     pub(super) fn transmit_specially(&mut self, now: Time, slot: u32) -> bool {
         let end = self.connections.end(slot);
@@ -32,17 +33,9 @@ impl Simulation<'_> {
         let nic = self.nics.get_mut(&(end.place.host, end.place.peer));
         let mut handing = Specially { nic, telemetry: end.telemetry.take() };
         let packets = (&mut self.pool, &mut self.refused);
-        let all_sent = match end.split() {
-            (Endpoint::Tcp(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
-            }
-            (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
-            }
-            (Endpoint::Rdma(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut handing), port, stack, &mut self.network, packets)
-            }
-        };
+        let (endpoint, port) = end.split();
+        let machine = (endpoint.machine(), &mut handing);
+        let all_sent = transmit_rarely(now, slot, machine, port, stack, &mut self.network, packets);
         let Specially { nic, telemetry } = handing;
         let dropped = nic.map(|nic| {
             nic.arm(now, &mut self.network);

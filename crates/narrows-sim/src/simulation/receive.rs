@@ -61,7 +61,7 @@ impl Simulation<'_> {
     pub(super) fn take_in(&mut self, now: Time, host: u32, packet: Packet) {
         let packet = if self.has_telemetry { self.take_telemetry(host, packet) } else { packet };
         let Some(adapters) = &mut self.adapters else { return self.handle_packet(now, host, packet) };
-        if packet.is_rdma() || packet.is_notification() && self.limiting.is_some() {
+        if packet.is_special() && (packet.is_rdma() || packet.is_notification() && self.limiting.is_some()) {
             self.handle_packet(now, host, packet);
             return;
         }

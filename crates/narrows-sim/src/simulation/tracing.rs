@@ -31,7 +31,8 @@ impl Simulation<'_> {
                 _ => None,
             };
             self.handle(now, event);
-            let handed_up = host.filter(|&host| self.adapters.as_ref().is_none_or(|adapters| adapters.is_idle(host)));
+            let handed_up =
+                host.map(|host| (host, self.adapters.as_ref().is_none_or(|adapters| adapters.is_idle(host))));
             self.look(now, timer, handed_up);
         }
         None
@@ -87,13 +88,13 @@ impl Simulation<'_> {
         }
     }
 
-    /// After an event: takes over what the network noted, and looks at the ends that it has touched. All that has arrived at
-    /// the host `handed_up` has gone to its stack.
-    fn look(&mut self, now: Time, timer: Option<(u32, u8)>, handed_up: Option<u32>) {
+    /// After an event: takes over what the network noted, and looks at the ends that it has touched. What has arrived at the
+    /// host `handed_up` has gone to its stack: all of it, or what waits for no poll.
+    fn look(&mut self, now: Time, timer: Option<(u32, u8)>, handed_up: Option<(u32, bool)>) {
         self.note();
         let Some(mut recorder) = self.recorder.take() else { return };
-        if let Some(host) = handed_up {
-            recorder.hand_up(now, host);
+        if let Some((host, all)) = handed_up {
+            recorder.hand_up(now, host, all);
         }
         let mut touched: BTreeMap<(u32, u8), Option<u32>> = std::mem::take(&mut recorder.touched);
         let started = std::mem::take(&mut recorder.started);

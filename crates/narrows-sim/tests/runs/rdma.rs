@@ -52,11 +52,17 @@ fn a_message_takes_its_wire_bytes_at_the_line_rate_and_the_path() {
     }
 }
 
+/// A share of packets, as a plan has it.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares are below 1")]
+fn loss_of(share: f64) -> u32 {
+    (share * (1_u64 << 32) as f64) as u32
+}
+
 /// Share of the line that arrives in order, and the run.
 fn efficiency(recovery: Recovery, rtt: Span, loss: f64) -> (f64, Results) {
     let (network, seconds) = (line(rtt), 1);
     let mut plan = plan(&network, recovery, Span::from_secs(seconds), long());
-    plan.network.links[network.bottleneck()].loss = (loss * (1_u64 << 32) as f64) as u32;
+    plan.network.links[network.bottleneck()].loss = loss_of(loss);
     let results = run(&plan, 3);
     let most = LINE.as_bps() as f64 / 8.0 * seconds as f64 * PAYLOAD as f64 / 1_538.0;
     (results.flows[0].delivered_after_warmup_bytes as f64 / most, results)

@@ -271,6 +271,7 @@ impl Sender {
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
     }
 
+    #[inline(always)]
     fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
         stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding(), self.board.in_flight()))
     }
