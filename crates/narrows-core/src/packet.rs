@@ -157,7 +157,7 @@ pub struct Segment {
     pub flags: Flags,
     /// ECN bits of the IP header.
     pub ecn: Ecn,
-    /// Receive window in units of 1 KiB (a window scale of 10), rounded down.
+    /// Receive window, scaled as its host's profile says, rounded down.
     pub window: u16,
     /// Sender's clock in milliseconds [RFC 7323 §3]. Of RDMA, no field of the packet: the number of the transmission, by which
     /// an observer tells it from others of the same data.

@@ -27,8 +27,6 @@ const NANOSECONDS: u8 = 9;
 /// Directions of packets at an interface, in its flags word.
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
-/// The scale of the receive window: units of 1 KiB.
-const WINDOW_SCALE: u8 = 10;
 const HOPS: u8 = 64;
 /// Where RDMA over UDP goes, codes of its packets, and what a negative acknowledgement says [IBTA §9, IBTA A17].
 const ROCE_PORT: u16 = 4_791;
@@ -187,7 +185,7 @@ fn tcp(hop: &HopRow, ports: (u16, u16), segment: u16, (ip, payload): (&Ipv4Heade
     let timestamp = TcpOptionElement::Timestamp(hop.timestamps.0, hop.timestamps.1);
     let options = if tcp.syn {
         let (segment, scale) =
-            (TcpOptionElement::MaximumSegmentSize(segment), TcpOptionElement::WindowScale(WINDOW_SCALE));
+            (TcpOptionElement::MaximumSegmentSize(segment), TcpOptionElement::WindowScale(hop.window_scale));
         vec![segment, TcpOptionElement::SelectiveAcknowledgementPermitted, timestamp, TcpOptionElement::Noop, scale]
     } else {
         let mut blocks = hop.sack.iter();

@@ -24,8 +24,10 @@ row! {
         flags: Flags;
         /// The ECN bits with which it came to the port.
         ecn: Ecn;
-        /// In units of 1 KiB.
+        /// In units of 2^`window_scale` bytes.
         window: u16;
+        /// That of its connection.
+        window_scale: u8;
         /// The TCP timestamps.
         timestamps: (u32, u32);
         /// Ranges of bytes that arrived out of order.

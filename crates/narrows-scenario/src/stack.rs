@@ -43,7 +43,8 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
     }
     if let Some(buffer) = &host.receive_buffer {
         let bytes = buffer.value.0.get();
-        refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
+        // The offered window has 16 bits and is scaled by 14 at most [RFC 7323 §2.3].
+        refuse_unless((3_000..=1 << 30).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "1GiB")?;
     }
     if let Some(Located { value: ReceiveOffload::Custom(custom), .. }) = &host.receive_offload {
         judge_offload(custom)?;

@@ -201,7 +201,21 @@ pub struct Profile {
     pub nic_limiter: Option<ReactionPoint>,
 }
 
+/// A window scale of 10: units of 1 KiB, what buffers of up to 64 MiB have.
+pub const LEAST_WINDOW_SCALE: u8 = 10;
+/// The largest [RFC 7323 §2.3].
+const MOST_WINDOW_SCALE: u8 = 14;
+
 impl Profile {
+    /// By how many bits the offered window is shifted, so that the whole receive buffer can be offered [RFC 7323 §2.2].
+    pub const fn window_scale(&self) -> u8 {
+        let mut scale = LEAST_WINDOW_SCALE;
+        while scale < MOST_WINDOW_SCALE && self.receive_buffer >> scale > u16::MAX as u64 + 1 {
+            scale += 1;
+        }
+        scale
+    }
+
     /// The hosts of the GEMINI paper: Linux 4.9 with its defaults [GEMINI §IV; Linux `tcp_input.c`, `tcp_output.c`, `tcp.h`].
     pub const LINUX_4_9: Profile = Profile {
         initial_window: Packets::new(10),

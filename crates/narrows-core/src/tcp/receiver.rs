@@ -83,6 +83,7 @@ pub(super) struct Receiver {
     before_change: Option<(Seq, bool)>,
     marked_bytes: u64,
     reports: Reports,
+    window_scale: u8,
     /// The socket's buffer, where it grows.
     buffer: Option<Box<ReceiveBuffer>>,
 }
@@ -113,6 +114,7 @@ impl Receiver {
             pending: Pending::Nothing,
             quick_acks: stack.profile.quick_acks,
             growth_left: growth(stack),
+            window_scale: stack.profile.window_scale(),
             timestamp: 0,
             congestion: false,
             before_change: None,
@@ -511,10 +513,10 @@ impl Receiver {
         }
     }
 
-    /// The window to offer, KiB.
+    /// The window to offer, scaled.
     pub(super) fn window(&self, stack: &Stack) -> u16 {
         let free = self.capacity(stack).saturating_sub(self.beyond_bytes);
-        u16::try_from(free >> 10).unwrap_or(u16::MAX)
+        u16::try_from(free >> self.window_scale).unwrap_or(u16::MAX)
     }
 }
 

@@ -14,7 +14,7 @@ use self::recovery::{Probe, ReorderWindow, UndoState};
 use super::buffers::SendBuffer;
 use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
-use super::profile::LossDetection;
+use super::profile::{LEAST_WINDOW_SCALE, LossDetection};
 use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
@@ -101,6 +101,8 @@ pub(super) struct Sender {
     near_source: Option<Box<NearSource>>,
     /// The socket's send buffer, where it has a bound.
     buffer: Option<Box<SendBuffer>>,
+    /// The peer's, whose host has the same profile.
+    window_scale: u8,
     /// First byte not acknowledged.
     una: Seq,
     /// First byte not sent.
@@ -177,7 +179,7 @@ impl Sender {
     /// The same, with the send buffer of the host's stack.
     pub(super) fn buffered(controller: Controller, path: Path, stack: &Stack) -> Sender {
         let buffer = stack.profile.adaptive_buffers.as_ref().map(|buffers| Box::new(SendBuffer::new(buffers)));
-        Sender { buffer, ..Sender::new(controller, path) }
+        Sender { buffer, window_scale: stack.profile.window_scale(), ..Sender::new(controller, path) }
     }
 
     pub(super) fn new(controller: Controller, path: Path) -> Sender {
@@ -191,6 +193,7 @@ impl Sender {
             pacer: Pacer::default(),
             near_source: None,
             buffer: None,
+            window_scale: LEAST_WINDOW_SCALE,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,
@@ -350,9 +353,9 @@ impl Sender {
         self.una == self.offered
     }
 
-    /// The receiver allows `window` KiB beyond `ack`.
+    /// The receiver allows so much beyond `ack`.
     pub(super) fn allow(&mut self, ack: Seq, window: u16) {
-        let offered = u64::from(window) << 10;
+        let offered = u64::from(window) << self.window_scale;
         let window = self.buffer.as_ref().map_or(offered, |buffer| buffer.size().min(offered));
         self.allowed = self.allowed.max(ack.plus(window));
     }
@@ -431,7 +434,7 @@ impl Sender {
     pub(super) fn hears_nothing_new(&mut self, segment: &Segment) -> bool {
         let known = segment.ack == self.una.wire();
         if known {
-            self.allowed = self.allowed.max(self.una.plus(u64::from(segment.window) << 10));
+            self.allowed = self.allowed.max(self.una.plus(u64::from(segment.window) << self.window_scale));
         }
         known
     }
@@ -446,7 +449,7 @@ impl Sender {
         }
         let prior_in_flight = self.board.outstanding();
         let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
-        self.allowed = self.allowed.max(ack.plus(u64::from(segment.window) << 10));
+        self.allowed = self.allowed.max(ack.plus(u64::from(segment.window) << self.window_scale));
         let round_ended = self.advance(ack);
         let echo = segment.timestamp_echo;
         let summary = AckSummary { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };

@@ -20,7 +20,7 @@ impl Recorder {
         let mut times: Vec<TimeRow> =
             finished.flat_map(|flow| self.times(&links, *flow, flows[flow.place].done)).collect();
         times.sort_by_key(|row| (row.flow, row.from_ns));
-        Trace { hops: self.hops(&links, place_of), senders: self.senders(), times, pauses: self.pauses() }
+        Trace { hops: self.hops(plan, flows, &links, place_of), senders: self.senders(), times, pauses: self.pauses() }
     }
 
     fn times(&self, links: &Links<'_>, flow: TracedFlow, done: Time) -> Vec<TimeRow> {
@@ -45,7 +45,15 @@ impl Recorder {
         merged
     }
 
-    fn hops(&self, links: &Links<'_>, place_of: impl Fn(u32) -> Option<u32>) -> Vec<HopRow> {
+    fn hops(
+        &self,
+        plan: &Plan,
+        flows: &Flows,
+        links: &Links<'_>,
+        place_of: impl Fn(u32) -> Option<u32>,
+    ) -> Vec<HopRow> {
+        let scales: Vec<u8> = plan.traffic.iter().map(|traffic| traffic.profile.window_scale()).collect();
+        let scales = &scales;
         // The last traced flow of each connection.
         let by_connection: HashMap<u32, u32> = self.flows.iter().map(|flow| (flow.connection, flow.place)).collect();
         let rows = (0..).zip(&self.journeys).flat_map(|(packet, journey)| {
@@ -70,6 +78,7 @@ impl Recorder {
                     ecn: at.ecn,
                     flags: journey.flags,
                     window: journey.window,
+                    window_scale: scales[flows[flow].name.traffic as usize],
                     timestamps: journey.timestamps,
                     sack: journey.sack,
                     is_datagram: journey.is_datagram,

@@ -52,7 +52,7 @@ impl Pair {
     }
 
     /// Sends what may go; `fate` of the n-th packet is when it arrives, if it does, and whether marked.
-    fn send(&mut self, fate: &mut dyn FnMut(usize, &Segment, Time) -> Option<(Time, bool)>) {
+    fn send(&mut self, fate: &mut impl FnMut(usize, &Segment, Time) -> Option<(Time, bool)>) {
         for side in 0..2 {
             let mut segment = Segment::default();
             while self.ends[side].poll_into(&mut segment, self.now, true, &self.stack) {

@@ -1,10 +1,12 @@
 //! Loss recovery, whatever the controller.
 
+use narrows_core::cc::Value;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Rate, Span};
+use narrows_plan::Connections;
 
 use super::measure::{Loss, product};
-use crate::plans::{Dumbbell, run, smooth};
+use crate::plans::{Dumbbell, run, set, smooth};
 
 /// On a path that keeps the order and loses no acknowledgement, what is retransmitted are the segments that were lost, no
 /// more and no less [RFC 6675 §4, RFC 8985 §6.2]: but for losses of the last two RTTs, not yet repaired at the end.
@@ -55,5 +57,24 @@ fn newreno_under_random_losses_has_the_window_of_the_square_root_law() {
         let per_rtt = port.utilisation * product(&network);
         let bound = 1.31 / loss.sqrt();
         assert!((per_rtt / bound - 1.0).abs() < 0.1, "{loss}: {per_rtt:.2} of {bound:.2}");
+    }
+}
+
+/// A sender that would fill the line has a receive buffer under way in each RTT, also where 16 bits of KiB do not hold it
+/// [RFC 7323 §2.2]: goodput is the buffer over the RTT, and at most the line's.
+#[test]
+fn the_receive_buffer_is_what_an_rtt_carries() {
+    let (rate, rtt, line) = (Rate::from_gbps(1), Span::from_ms(900), 1e9 / 8.0 * 1_448.0 / 1_538.0);
+    for buffer in [16 << 20, 64 << 20, 84 << 20, 256 << 20] {
+        let profile = Profile { receive_buffer: buffer, ..smooth(Profile::LINUX_4_9) };
+        let network = Dumbbell { access: rate, rate, rtt, limit: 200_000, profile, ..Dumbbell::default() };
+        let mut plan = network.long("dcqcn", false, Span::from_ms(9_000));
+        // Of the line: more than an RTT.
+        set(&mut plan, "window", Value::Span(Span::from_secs(1)));
+        plan.schedule.warmup = Span::from_ms(4_500);
+        plan.traffic[0].connections = Connections::FreshEstablished;
+        let goodput = run(&plan, 1).flows[0].delivered_after_warmup_bytes as f64 / 4.5;
+        let expected = (buffer as f64 / 0.9).min(line);
+        assert!((goodput / expected - 1.0).abs() < 0.02, "{buffer}: {goodput} {expected}");
     }
 }
