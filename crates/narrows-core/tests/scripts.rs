@@ -18,7 +18,7 @@
 //! at 10ms                      only lets time pass
 //! expect send 1-10 [cwr] [ect|not-ect] [push|not-push] [tag 1]        new segments, in this order, at this time
 //! expect resend 1
-//! expect ack 3 [dsack 1] [sack 5-7] [ece] [echo 4ms] [not-ect]     a bare acknowledgement
+//! expect ack 3 [dsack 1] [sack 5-7] [ece] [echo 4ms] [ect|not-ect] a bare acknowledgement
 //! expect window 10 | phase recovery | outstanding 3 | in-flight 3 | timeouts 1
 //! expect bytes 1                              a segment of so many
 //! expect syn | syn-ack | opening | established
@@ -499,6 +499,7 @@ impl Play {
                     }
                 }
                 "ece" => expected.flags = Flags::ECE,
+                "ect" => expected.ecn = Ecn::Capable,
                 "not-ect" => expected.ecn = Ecn::NotCapable,
                 "echo" => echo = Some(timestamp(at(words.span()?))),
                 other => return Err(format!("`{other}` is no part of an acknowledgement")),

@@ -376,6 +376,9 @@ impl Endpoint {
         segment.window = fields.window;
         segment.timestamp = stack.profile.timestamp(now);
         segment.timestamp_echo = fields.timestamp_echo;
+        if stack.profile.capable_acks {
+            segment.ecn = stack.ecn.of_bare_segments();
+        }
     }
 
     /// Lets an acknowledgement carry data.

@@ -41,7 +41,7 @@ pub use host_cache::Metrics;
 pub use near_source::Refusal;
 pub use snapshot::Snapshot;
 
-use crate::packet::Mtu;
+use crate::packet::{Ecn, Mtu};
 use crate::units::{Bytes, Rate};
 use profile::Profile;
 
@@ -57,6 +57,17 @@ pub enum EcnMode {
     Exact,
     /// The same, of packets that are ECT(1) [RFC 9331 §4.1].
     L4s,
+}
+
+impl EcnMode {
+    /// The ECN bits of what carries no data, on a host whose bare segments may be capable.
+    pub(crate) const fn of_bare_segments(self) -> Ecn {
+        match self {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Exact => Ecn::Capable,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
 }
 
 /// What a connection's end takes from its host and its controller's needs; one value serves many connections.

@@ -167,6 +167,9 @@ pub struct Profile {
     /// (6.6).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
     pub push_bursts: bool,
+    /// Whether SYNs and bare acknowledgements are ECN-capable, too, where the controller needs ECN (Linux `tcp_ca_needs_ecn`).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub capable_acks: bool,
     /// How many segments go in one piece.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BurstSizing::is_first", default))]
     pub burst_sizing: BurstSizing,
@@ -240,6 +243,7 @@ impl Profile {
         receive_buffer: 64 << 20,
         acks_window_growth: false,
         push_bursts: false,
+        capable_acks: false,
         burst_sizing: BurstSizing::Linux49,
         sack_compression: Span::ZERO,
         rto_variance: RtoVariance::LinuxMaximum,
@@ -261,6 +265,7 @@ impl Profile {
         small_queue_bytes: Bytes::new(1 << 20),
         acks_window_growth: true,
         push_bursts: true,
+        capable_acks: true,
         burst_sizing: BurstSizing::Linux6,
         sack_compression: Span::from_ms(1),
         receive_offload: Some(ReceiveOffload::LINUX_6),

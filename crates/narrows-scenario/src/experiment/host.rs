@@ -71,6 +71,8 @@ pub struct Host {
     pub acks_window_growth: Option<bool>,
     /// Whether a piece of more than one segment ends pushed, and a full pushed segment is acknowledged at once.
     pub push_bursts: Option<bool>,
+    /// Whether SYNs and bare acknowledgements are ECN-capable where the controller needs ECN.
+    pub capable_acks: Option<bool>,
     /// How many segments go in one piece: `"linux-4.0"`, `"linux-4.9"` or `"linux-6"`.
     pub burst_sizing: Option<Sizing>,
     /// Most time that reports of a hole wait for others; 0 tells each at once.
@@ -304,7 +306,7 @@ impl Host {
             small_queue_bytes, sack_compression, initial_rtt_variance => |said| said.value.0;
             reassembly_segments, ack_every, quick_acks, offload_segments => |said| said.value;
             min_rto_is_total, tail_loss_probe, early_retransmit, undo, restart_after_idle, acks_window_growth,
-            push_bursts, microsecond_timestamps => |said| *said;
+            push_bursts, capable_acks, microsecond_timestamps => |said| *said;
             loss_detection => |said| match said {
                 Detection::DuplicateAcks => LossDetection::DuplicateAcks,
                 Detection::Rack => LossDetection::Rack,
