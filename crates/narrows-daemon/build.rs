@@ -26,6 +26,7 @@ fn main() {
         without: &[
             "core/src/tcp",
             "core/src/cc",
+            "core/src/transport",
             "daemon/src/cc",
             "daemon/src/bridge",
             "daemon/src/namespaces.rs",

@@ -19,6 +19,7 @@ fn main() {
             ("queue/aqm", "core/src/queue/aqm"),
             ("queue/scheduler", "core/src/queue/scheduler"),
             ("routing", "core/src/routing"),
+            ("transport", "core/src/transport"),
         ],
         // Flows that begin at given times, the connections of all, and what holds controllers by pointer.
         shared: &["timed", "connection_pool", "external"],

@@ -3,8 +3,8 @@
 //! A port is an interface: what it sends is outbound, with the time when its first bit was sent; what reaches the node over the
 //! link's other direction is inbound, with the time of its arrival. Packets are raw IPv4 and end behind their headers; their
 //! original length is the packet's. A host's address is 10.0.0.0 plus its number; a record names it. The opener's TCP port is
-//! 10000 plus the number of its connection, modulo 50000; the other's is 5001. RDMA is sent to UDP port 4791, and its packets are
-//! numbered by the offset of their first byte. Comments on data of a sending host's own port tell its sender's state.
+//! 10000 plus the number of its connection, modulo 50000; the other's is 5001. RDMA is sent to UDP port 4791, as messages
+//! whose last packet is told apart and whose first is not; its packets are numbered by the offset of their first byte. Comments on data of a sending host's own port tell its sender's state.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -34,6 +34,8 @@ const SEND_MIDDLE: u8 = 1;
 const SEND_LAST: u8 = 2;
 const ACKNOWLEDGE: u8 = 0x11;
 const SEQUENCE_ERROR: u8 = 0x60;
+/// An acknowledgement tells of marks: the bit beside the number of the queue pair.
+const BECN: u32 = 1 << 30;
 /// A positive one, without a limit to credits.
 const POSITIVE: u8 = 0x1f;
 /// Connections that one host may open: what comes after it in a connection's number is the host.
@@ -157,7 +159,9 @@ fn headers(hop: &HopRow, segment: u16) -> Vec<u8> {
 fn base_transport_header(hop: &HopRow) -> Vec<u8> {
     let has = |flag| hop.flags.contains(flag);
     let (opcode, number) = match (has(Flags::ACK), has(Flags::END)) {
-        (true, _) => (ACKNOWLEDGE, hop.ack),
+        (true, _) if has(Flags::NAK) => (ACKNOWLEDGE, hop.ack),
+        // Of what is acknowledged, not of what comes next.
+        (true, _) => (ACKNOWLEDGE, hop.ack.saturating_sub(1)),
         (false, true) => (SEND_LAST, hop.seq),
         (false, false) => (SEND_MIDDLE, hop.seq),
     };
@@ -165,7 +169,8 @@ fn base_transport_header(hop: &HopRow) -> Vec<u8> {
     #[allow(clippy::cast_possible_truncation, reason = "24 bits of it")]
     let number = asks | (number & 0xff_ffff) as u32;
     let mut bytes = vec![opcode, 0, 0xff, 0xff];
-    bytes.extend((hop.connection & 0xff_ffff).to_be_bytes());
+    let backward = if has(Flags::ECE) { BECN } else { 0 };
+    bytes.extend((backward | hop.connection & 0xff_ffff).to_be_bytes());
     bytes.extend(number.to_be_bytes());
     if has(Flags::ACK) {
         bytes.extend([if has(Flags::NAK) { SEQUENCE_ERROR } else { POSITIVE }, 0, 0, 0]);

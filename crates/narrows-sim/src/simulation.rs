@@ -513,7 +513,8 @@ impl<'a> Simulation<'a> {
         let stack_index = self.stacks.index(traffic, self.rates[host as usize]);
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
-        let remembered = stack.profile.host_cache.and_then(|_| self.host_cache.get(&(host, peer)));
+        let remembers = stack.profile.host_cache.is_some() && entry.transport.is_tcp();
+        let remembered = remembers.then(|| self.host_cache.get(&(host, peer))).flatten();
         let entry_with_library = (entry, self.stacks.library(traffic));
         let controller = || controller(entry_with_library, stack, remembered, self.random, connection, side as u32);
         let mut round_trip = || {

@@ -150,10 +150,12 @@ pub enum TestbedError {
         link: String,
     },
     /// The plan has traffic that its hosts' applications do not send.
-    #[error("traffic {traffic} is sent as datagrams, and live runs have TCP alone")]
-    Datagrams {
+    #[error("traffic {traffic} is sent over `{transport}`, and live runs have TCP alone")]
+    Transport {
         /// The first one's name.
         traffic: String,
+        /// What its flows run over.
+        transport: &'static str,
     },
     /// The plan's adapters have rate limiters, which real ones of a network namespace do not have.
     #[error("traffic {traffic} has hosts with `nic-limiter`, which live runs do not have as yet")]
@@ -312,7 +314,8 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
         return Err(TestbedError::Bridge { link: link.name.clone() });
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| !traffic.transport.is_tcp()) {
-        return Err(TestbedError::Datagrams { traffic: traffic.name.clone() });
+        let transport = traffic.transport.spec().name;
+        return Err(TestbedError::Transport { traffic: traffic.name.clone(), transport });
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| traffic.profile.nic_limiter.is_some()) {
         return Err(TestbedError::NicLimiter { traffic: traffic.name.clone() });

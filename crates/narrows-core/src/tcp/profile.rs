@@ -205,15 +205,15 @@ pub struct Profile {
 }
 
 /// A window scale of 10: units of 1 KiB, what buffers of up to 64 MiB have.
-pub const LEAST_WINDOW_SCALE: u8 = 10;
+pub const MIN_WINDOW_SCALE: u8 = 10;
 /// The largest [RFC 7323 §2.3].
-const MOST_WINDOW_SCALE: u8 = 14;
+const MAX_WINDOW_SCALE: u8 = 14;
 
 impl Profile {
     /// By how many bits the offered window is shifted, so that the whole receive buffer can be offered [RFC 7323 §2.2].
     pub const fn window_scale(&self) -> u8 {
-        let mut scale = LEAST_WINDOW_SCALE;
-        while scale < MOST_WINDOW_SCALE && self.receive_buffer >> scale > u16::MAX as u64 + 1 {
+        let mut scale = MIN_WINDOW_SCALE;
+        while scale < MAX_WINDOW_SCALE && self.receive_buffer >> scale > u16::MAX as u64 + 1 {
             scale += 1;
         }
         scale

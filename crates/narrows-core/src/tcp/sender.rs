@@ -14,7 +14,7 @@ use self::recovery::{Probe, ReorderWindow, UndoState};
 use super::buffers::SendBuffer;
 use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
-use super::profile::{LEAST_WINDOW_SCALE, LossDetection};
+use super::profile::{LossDetection, MIN_WINDOW_SCALE};
 use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
@@ -193,7 +193,7 @@ impl Sender {
             pacer: Pacer::default(),
             near_source: None,
             buffer: None,
-            window_scale: LEAST_WINDOW_SCALE,
+            window_scale: MIN_WINDOW_SCALE,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,

@@ -4,7 +4,7 @@
 //! A connection is set up before it is used, so that there is no handshake. A message is cut into packets of the network's MTU,
 //! and a packet carries bytes of one message only. The adapter sends them at the rate and within the window that the
 //! traffic's controller states; there is no receive window, because what is written has its place in memory. What is lost
-//! is sent again in one of two ways:
+//! is retransmitted in one of two ways:
 //!
 //! | `recovery` | the receiver | the sender |
 //! |---|---|---|
@@ -46,9 +46,10 @@ pub const SPEC: Spec = Spec {
         "recovery": Kind::Choice(&[GO_BACK_N, SELECTIVE_REPEAT]), Value::Choice(0),
             "How losses are repaired: everything after a loss again, as adapters do, or only what is missing, as in [IRN]";
         "timeout": Kind::Span, Value::Span(Span::from_us(67_109)), (Span::from_us(10).as_ps(), Span::from_secs(10).as_ps()),
-            "After so long without progress what is outstanding is sent again; 4.096 µs · 2^14, the usual setting of adapters";
+            "After so long without progress what is outstanding is retransmitted; 4.096 µs · 2^14, the usual setting of adapters";
         "ack-every": Kind::Count, Value::Count(1), (1, 256),
-            "Packets for each acknowledgement; the last of a message and what is missing are always told at once";
+            "Packets for each acknowledgement, which waits for them a quarter of the RTT at most; the last of a message and what is \
+             missing are told at once";
         "cnp-interval": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(1).as_ps()),
             "A marked packet is told of at once, at most once in this time; DCQCN's receiver has 50 µs. Left out, \
              acknowledgements tell of every mark";
@@ -59,7 +60,7 @@ pub const SPEC: Spec = Spec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Recovery {
-    /// Everything from the missing packet on is sent again.
+    /// Everything from the missing packet on is retransmitted.
     GoBackN,
     /// Only what is missing.
     SelectiveRepeat,
@@ -81,7 +82,7 @@ impl Recovery {
 pub struct Config {
     /// How losses are repaired.
     pub recovery: Recovery,
-    /// Without progress for so long, what is outstanding is sent again.
+    /// Without progress for so long, what is outstanding is retransmitted.
     pub timeout: Span,
     /// Packets for each acknowledgement.
     pub ack_every: u16,
@@ -113,7 +114,10 @@ pub struct Rdma {
 impl Rdma {
     /// An end of a connection that was set up earlier, by an exchange that took `round_trip`.
     pub fn new(config: &Config, controller: Controller, round_trip: Span, stack: &Stack) -> Rdma {
-        Rdma { sender: Sender::new(*config, controller, round_trip, stack), receiver: Receiver::new(*config) }
+        Rdma {
+            sender: Sender::new(*config, controller, round_trip, stack),
+            receiver: Receiver::new(*config, round_trip),
+        }
     }
 
     /// A message of `bytes`.
@@ -200,11 +204,12 @@ impl Machine for Rdma {
     }
 
     fn handle_timeout(&mut self, now: Time, _stack: &Stack) {
+        self.receiver.handle_timeout(now);
         self.sender.handle_timeout(now);
     }
 
     fn deadline(&self) -> Time {
-        self.sender.deadline()
+        self.sender.deadline().min(self.receiver.deadline())
     }
 
     fn pacing_deadline(&self) -> Time {

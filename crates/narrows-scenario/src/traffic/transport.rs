@@ -66,6 +66,9 @@ fn refuse_handshakes(written: &Located<Written>) -> Judged<()> {
     }
 }
 
+/// The controller that takes notifications, in place of marks.
+const NOTIFIED: &str = "dcqcn";
+
 /// Refuses a controller that reads what TCP alone measures, or that is in a file.
 pub(super) fn judge_controller(
     transport: Transport,
@@ -73,14 +76,16 @@ pub(super) fn judge_controller(
     written: &Located<Written>,
     scene: &Scene<'_>,
 ) -> Judged<()> {
-    if !matches!(transport, Transport::Rdma(_)) {
-        return Ok(());
-    }
+    let Transport::Rdma(config) = transport else { return Ok(()) };
     let spec = scene.controllers.iter().find(|spec| spec.name == controller.name);
     let sentence = if controller.program.is_some() {
         "controllers in files run over TCP alone".to_owned()
     } else if spec.is_some_and(|spec| spec.needs_delivery_rate) {
         format!("`{}` reads delivery rates, which TCP alone measures", controller.name)
+    } else if config.cnp_interval.is_some() && controller.name != NOTIFIED {
+        let sentence = format!("`{}` reads which packets were marked, and `cnp-interval` hides that", controller.name);
+        let at = written.transport.as_ref().map_or(&written.span, |at| &at.span);
+        return Err(Problem::new(sentence, format!("take `cnp-interval` away: it is for `{NOTIFIED}`")).at(at));
     } else {
         return Ok(());
     };

@@ -114,7 +114,9 @@ impl<'a> Walk<'a> {
         let of_flow = |journey: &&Journey| journey.payload > 0 && journey.tag == self.flow.tag;
         let sent = || destination.sent.iter().map(|number| self.journey(*number));
         let last_byte = sent().filter(of_flow).map(Journey::end).max()?;
-        let is_datagram = sent().any(|journey| journey.is_datagram);
+        // A datagram flow is whole with its last packet. RDMA completes a message with the packet that arrives then: what came out
+        // of order may have been discarded.
+        let by_last = sent().any(|journey| journey.is_datagram || journey.flags.contains(Flags::RDMA));
         let receiver = key(self.flow.connection, Side::on(self.flow.source, self.flow.connection).other());
         // What is not traced, of flows before this one, is taken as there.
         let mut missing = Missing::default();
@@ -129,7 +131,7 @@ impl<'a> Walk<'a> {
             }
             latest = Some(number);
             missing.take(journey.seq, journey.end());
-            if missing.is_empty() && !is_datagram && at <= done {
+            if missing.is_empty() && !by_last && at <= done {
                 return Some(number);
             }
         }
@@ -206,7 +208,10 @@ impl<'a> Walk<'a> {
             if let Some(look) = expired.into_iter().find(|look| look.trigger == Trigger::Timeout) {
                 self.push(RETRANSMISSION, SENDER, None, look.at);
                 self.push(TIMEOUT, SENDER, None, sent);
-            } else if end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer) {
+            } else if !journey.flags.contains(Flags::RDMA)
+                && end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer)
+            {
+                // An adapter does not probe: what goes with a timer then was paced, or had no room.
                 self.push(PROBE_TIMEOUT, SENDER, None, sent);
             } else {
                 self.push(RETRANSMISSION, SENDER, None, sent);

@@ -3,11 +3,12 @@
 use narrows_core::packet::Mtu;
 use narrows_core::transport::rdma::{Config, Recovery};
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_plan::{Connections, Pattern, Plan, Transport};
+use narrows_plan::{Connections, ControllerChoice, Pattern, Plan, Transport};
 use narrows_results::Results;
 
 use crate::lossless::{INPUT, OUTPUT, dropped, incast};
 use crate::plans::{Dumbbell, flow, run};
+use crate::truths::hpcc::write_telemetry;
 
 const LINE: Rate = Rate::from_gbps(10);
 const PAYLOAD: u64 = 1_456;
@@ -118,7 +119,7 @@ fn selective_repeat_loses_what_is_lost() {
 fn an_incast_is_lossless_with_flow_control_and_repaired_without() {
     let results = |recovery, fabric| {
         let mut plan = incast(16, "256KB", fabric);
-        let controller = narrows_plan::ControllerChoice::new("dcqcn", true);
+        let controller = ControllerChoice::new("dcqcn", true);
         plan.traffic[0].controller = controller;
         plan.traffic[0].connections = Connections::FreshEstablished;
         plan.traffic[0].transport =
@@ -140,4 +141,37 @@ fn an_incast_is_lossless_with_flow_control_and_repaired_without() {
     }
     let [(back, back_lost), (selective, selective_lost)] = without[..] else { unreachable!("two kinds") };
     assert!(back > back_lost && selective >= selective_lost && back > 2 * selective, "{without:?}");
+}
+
+/// Controllers of datacenters share a port over RDMA as they do over TCP: most of it is used, nothing is lost, and whoever reads
+/// telemetry gets it back with acknowledgements.
+#[test]
+fn controllers_share_a_port() {
+    for (controller, ecn, used) in [
+        ("dctcp", true, 0.99),
+        ("hpcc", false, 0.93),
+        ("timely", false, 0.85),
+        ("swift", false, 0.95),
+        ("uno", true, 0.8),
+    ] {
+        let network = Dumbbell { pairs: 2, mark_at: Some(65), ..line(Span::from_us(100)) };
+        let flows = (0..2).map(|pair| flow(Span::from_us(137 * pair), pair as u32, 2 + pair as u32, None));
+        let mut plan = plan(&network, Recovery::SelectiveRepeat, Span::from_ms(400), Pattern::List(flows.collect()));
+        plan.traffic[0].controller = ControllerChoice::new(controller, ecn);
+        plan.schedule.warmup = Span::from_ms(200);
+        if let Transport::Rdma(config) = &mut plan.traffic[0].transport {
+            config.cnp_interval = None;
+        }
+        if controller == "hpcc" {
+            write_telemetry(&mut plan);
+        }
+        let results = run(&plan, 1);
+        let goodputs: Vec<f64> = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes as f64).collect();
+        let share = goodputs.iter().sum::<f64>() / (LINE.as_bps() as f64 / 8.0 * 0.2 * PAYLOAD as f64 / 1_538.0);
+        assert!(share >= used && share <= 1.001, "{controller}: {share}");
+        let jain = goodputs.iter().sum::<f64>().powi(2) / 2.0 / goodputs.iter().map(|it| it * it).sum::<f64>();
+        assert!(jain > 0.95, "{controller}: {goodputs:?}");
+        let lost: u64 = results.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+        assert_eq!(lost, 0, "{controller}");
+    }
 }

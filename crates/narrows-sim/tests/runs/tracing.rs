@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use narrows_core::packet::Mtu;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::transport::datagram::{self, SendRate};
+use narrows_core::transport::rdma;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_plan::*;
 use narrows_results::trace::{TimeRow, Trace};
@@ -171,6 +172,41 @@ fn datagrams_at_a_rate_wait_for_their_pacing() {
     assert_eq!(pacing, (rate.time_for(Bytes::new(1_538)) * (packets - 1)).as_ns(), "{flow:?} {rows:#?}");
     let way = dumbbell.rtt.div(2) + sending(&dumbbell, 1_500);
     assert_eq!(sum(&rows, |row| row.reason == "delivery"), way.as_ns());
+}
+
+/// What an RDMA receiver discards has arrived, and not been delivered: the packet that completes a message is the last that came.
+#[test]
+fn what_go_back_n_repeats_is_no_delivery() {
+    let dumbbell =
+        Dumbbell { profile: Profile { near_source: None, ..smooth(Profile::LINUX_6) }, ..Dumbbell::default() };
+    let payload = u64::from(Mtu::ETHERNET.rdma_payload());
+    let (mut lossy, way) = (0, dumbbell.rtt.div(2) + sending(&dumbbell, 1_500));
+    for seed in 1..60 {
+        let mut plan = dumbbell.plan("newreno", false, Span::from_secs(1), one_flow(40 * payload));
+        let config = rdma::Config {
+            recovery: rdma::Recovery::GoBackN,
+            timeout: Span::from_ms(100),
+            ack_every: 1,
+            cnp_interval: None,
+        };
+        plan.traffic[0].transport = Transport::Rdma(config);
+        plan.traffic[0].connections = Connections::FreshEstablished;
+        plan.network.links[dumbbell.bottleneck()].loss = 1 << 27;
+        let found = traced(&plan, seed, Selection::All);
+        let (flow, rows) = (&found.flows[0], &by_flow(&found.trace)[&0]);
+        assert_eq!(sum(rows, |_| true), flow.fct_ns.expect("it finishes"), "{flow:?}");
+        assert_eq!(sum(rows, |row| row.reason == "unknown"), 0, "{rows:#?}");
+        if flow.timeouts == 0 && flow.retransmitted_bytes > payload {
+            lossy += 1;
+            let delivery = sum(rows, |row| row.reason == "delivery");
+            // It may wait behind others that are repeated with it.
+            let most = way.as_ns() + 40 * sending(&dumbbell, 1_500).as_ns();
+            assert!((way.as_ns()..most).contains(&delivery), "{seed}: {delivery} {way} {flow:?} {rows:#?}");
+            assert!(sum(rows, |row| row.reason == "retransmission") > 0, "{rows:#?}");
+            assert_eq!(sum(rows, |row| row.reason == "probe-timeout"), 0, "{rows:#?}");
+        }
+    }
+    assert!(lossy > 10, "{lossy}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use super::{Config, Recovery};
 use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
 use crate::tcp::Tallies;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// A packet that came before one that is missing.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ struct Early {
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     config: Config,
+    /// Longest that an acknowledgement waits for more packets.
+    patience: Span,
     /// First byte that is not here in order.
     expected: Seq,
     /// By first byte; empty where what comes out of order is discarded.
@@ -31,8 +33,12 @@ pub(super) struct Receiver {
     must_answer: bool,
     says_missing: bool,
     says_marked: bool,
-    /// Packets in order since the last acknowledgement.
+    /// Packets in order since the last acknowledgement, and when it goes at the latest.
     unanswered: u16,
+    answer_at: Time,
+    /// What was in order before a packet whose mark differs from theirs, and whether they were marked: told first, so that each
+    /// acknowledgement is of packets that are marked alike.
+    before_change: Option<(Seq, bool)>,
     /// With `cnp-interval`: marks before this are not told.
     silent_until: Time,
     completed: VecDeque<Tag>,
@@ -40,9 +46,11 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(config: Config) -> Receiver {
+    /// The exchange that set the connection up took `round_trip`.
+    pub(super) fn new(config: Config, round_trip: Span) -> Receiver {
         Receiver {
             config,
+            patience: round_trip.div(4),
             expected: Seq::FIRST,
             early: BTreeMap::new(),
             early_bytes: 0,
@@ -52,6 +60,8 @@ impl Receiver {
             says_missing: false,
             says_marked: false,
             unanswered: 0,
+            answer_at: Time::NEVER,
+            before_change: None,
             silent_until: Time::ZERO,
             completed: VecDeque::new(),
             marked_bytes: 0,
@@ -60,7 +70,12 @@ impl Receiver {
 
     /// A packet with data came.
     pub(super) fn handle(&mut self, now: Time, segment: &Segment) {
-        if segment.ecn == Ecn::Marked {
+        let is_marked = segment.ecn == Ecn::Marked;
+        if self.unanswered > 0 && self.config.cnp_interval.is_none() && is_marked != self.says_marked {
+            self.before_change = Some((self.expected, self.says_marked));
+            (self.unanswered, self.says_marked, self.answer_at) = (0, false, Time::NEVER);
+        }
+        if is_marked {
             self.marked_bytes += u64::from(segment.length);
             self.note_mark(now);
         }
@@ -69,7 +84,7 @@ impl Receiver {
         let completes = segment.flags.contains(Flags::END).then_some(segment.tag);
         if start == self.expected {
             self.must_answer |= segment.flags.contains(Flags::ACK_REQUEST);
-            self.advance(Early { end, completes });
+            self.advance(now, Early { end, completes });
         } else if start > self.expected {
             self.handle_early(start, Early { end, completes });
         } else {
@@ -90,8 +105,11 @@ impl Receiver {
     }
 
     /// The expected packet, and what waited for it.
-    fn advance(&mut self, packet: Early) {
+    fn advance(&mut self, now: Time, packet: Early) {
         self.take(packet);
+        if self.unanswered == 0 {
+            self.answer_at = now + self.patience;
+        }
         self.unanswered += 1;
         self.must_answer |= self.unanswered >= self.config.ack_every;
         while let Some((_, early)) = self.early.first_key_value().filter(|(start, _)| **start == self.expected) {
@@ -127,10 +145,15 @@ impl Receiver {
 
     /// The acknowledgement that is due, if one is, into an empty `segment`.
     pub(super) fn take_answer(&mut self, segment: &mut Segment) -> bool {
+        if let Some((expected, marked)) = self.before_change.take() {
+            segment.ack = expected.wire();
+            segment.flags = Flags::RDMA.with(Flags::ACK).with_if(Flags::ECE, marked);
+            return true;
+        }
         if !core::mem::take(&mut self.must_answer) {
             return false;
         }
-        self.unanswered = 0;
+        (self.unanswered, self.answer_at) = (0, Time::NEVER);
         segment.ack = self.expected.wire();
         segment.flags = Flags::RDMA
             .with(Flags::ACK)
@@ -141,7 +164,18 @@ impl Receiver {
     }
 
     pub(super) fn has_answer(&self) -> bool {
-        self.must_answer
+        self.must_answer || self.before_change.is_some()
+    }
+
+    /// When an acknowledgement goes that waits for more packets.
+    pub(super) fn deadline(&self) -> Time {
+        self.answer_at
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if self.answer_at <= now {
+            (self.must_answer, self.answer_at) = (true, Time::NEVER);
+        }
     }
 
     /// First byte that is not here in order.

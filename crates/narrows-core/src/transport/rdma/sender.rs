@@ -1,4 +1,4 @@
-//! The sending half: what goes next, what an acknowledgement means, when something is sent again.
+//! The sending half: what goes next, what an acknowledgement means, when something is retransmitted.
 
 use alloc::collections::VecDeque;
 
@@ -9,6 +9,9 @@ use crate::tcp::rtt::RttEstimator;
 use crate::tcp::{EcnMode, Snapshot, Stack, Tallies, initial_path};
 use crate::telemetry::Hop;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+/// Bytes of data that are sent and not acknowledged at most: numbers of 32 bits tell them apart.
+const MAX_OUTSTANDING: u64 = 1 << 30;
 
 /// A message, or what is left of it to be sent for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +24,7 @@ struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
-    /// It is to be sent again.
+    /// It is to be retransmitted.
     Lost,
     /// The receiver has it, and something before it is missing.
     Delivered,
@@ -73,13 +76,14 @@ pub(super) struct Sender {
     max_in_flight: u64,
     lost_since_ack: u64,
     delivered: u64,
-    /// When the acknowledged data advanced last.
+    /// When the acknowledged data advanced last, and whether the timeout has expired since.
     progress_at: Time,
+    has_expired: bool,
     /// When the next packet may go, at the earliest.
     paced_until: Time,
     waits_for_pacing: bool,
     held_by: Limit,
-    last_sent: Time,
+    last_sent: Option<Time>,
     transmissions: u32,
     tallies: Tallies,
 }
@@ -119,10 +123,11 @@ impl Sender {
             lost_since_ack: 0,
             delivered: 0,
             progress_at: Time::ZERO,
+            has_expired: false,
             paced_until: Time::ZERO,
             waits_for_pacing: false,
             held_by: Limit::Application,
-            last_sent: Time::ZERO,
+            last_sent: None,
             transmissions: 0,
             tallies: Tallies::default(),
         }
@@ -149,7 +154,8 @@ impl Sender {
         if !room {
             return false;
         }
-        if self.in_flight >= self.controller.window().get().max(1) {
+        let is_far = self.lost == 0 && self.nxt.since(self.una) >= MAX_OUTSTANDING;
+        if is_far || self.in_flight >= self.controller.window().get().max(1) {
             self.held_by = Limit::Window;
             return false;
         }
@@ -157,6 +163,7 @@ impl Sender {
             (self.waits_for_pacing, self.held_by) = (true, Limit::Pacing);
             return false;
         }
+        let idle = self.outstanding.is_empty().then(|| self.last_sent.map_or(Span::ZERO, |last| now.since(last)));
         let packet = self.take_next(now, stack);
         self.transmissions = self.transmissions.wrapping_add(1);
         (segment.seq, segment.length, segment.tag) = (packet.start.wire(), packet.length, packet.tag);
@@ -166,7 +173,7 @@ impl Sender {
             .with_if(Flags::END, packet.ends_message)
             .with_if(Flags::ACK_REQUEST, is_last || packet.ends_message);
         segment.timestamp = self.transmissions;
-        self.note_sent(now, segment.ip_bytes());
+        self.note_sent(now, segment.ip_bytes(), idle);
         true
     }
 
@@ -208,11 +215,10 @@ impl Sender {
         packet
     }
 
-    fn note_sent(&mut self, now: Time, size: Bytes) {
-        let idle = (self.in_flight == 0).then(|| now.since(self.last_sent));
+    fn note_sent(&mut self, now: Time, size: Bytes, idle: Option<Span>) {
         self.in_flight += 1;
         self.round_max = self.round_max.max(self.in_flight);
-        self.last_sent = now;
+        self.last_sent = Some(now);
         self.renew_path();
         self.controller.on_sent(now, &Sent { size, idle }, &self.path);
         if let Some(rate) = self.controller.pacing() {
@@ -232,7 +238,7 @@ impl Sender {
         let (selected, later) = self.note_selected(segment);
         let rtt = later.or(sample).map(|(seq, sent_at)| RttSample { span: now.since(sent_at), seq });
         if in_order {
-            self.progress_at = now;
+            (self.progress_at, self.has_expired) = (now, false);
         }
         if let Some(sample) = rtt {
             self.sample(now, sample.span, stack);
@@ -246,11 +252,17 @@ impl Sender {
         if is_over {
             self.phase = Phase::Open;
         }
-        let begins = segment.flags.contains(Flags::NAK) && una == self.una && self.note_missing();
+        // An old one says nothing of what is missing now, but of what has come it does.
+        let tells = una == self.una || self.config.recovery == Recovery::SelectiveRepeat;
+        let begins = segment.flags.contains(Flags::NAK) && tells && self.note_missing();
         let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
         let reduces = ece
             && self.phase == Phase::Open
             && (stack.ecn == EcnMode::Classic || self.controller.recovery() == Owner::Transport);
+        // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
+        let is_answered = self.phase == Phase::EcnReduction
+            && stack.ecn == EcnMode::Classic
+            && self.controller.recovery() == Owner::Transport;
         if begins {
             (self.phase, self.recovery_point) = (Phase::Recovery, self.nxt);
         } else if reduces {
@@ -281,28 +293,29 @@ impl Sender {
             };
             self.controller.on_ack(&ack, &self.path);
         }
-        if begins {
+        if begins && !is_answered {
             self.controller.on_congestion(now, Cause::Loss, &self.path);
         } else if reduces {
             self.controller.on_congestion(now, Cause::Ecn, &self.path);
         }
     }
 
-    /// Everything before `una` has arrived: how many packets that is news of, and the last of those, for an RTT, unless it was
-    /// sent again [Karn 1987].
+    /// Everything before `una` has arrived: how many packets that is news of, and the last of those, for an RTT, unless one of all
+    /// was retransmitted: the acknowledgement may have waited for it [Karn 1987].
     fn acknowledge(&mut self, una: Seq) -> (u64, Option<(Seq, Time)>) {
-        let (mut count, mut sample) = (0, None);
+        let (mut count, mut sample, mut was_resent) = (0, None, false);
         while let Some(packet) = self.outstanding.front().filter(|packet| packet.end() <= una).copied() {
             self.outstanding.pop_front();
             self.lost_from = self.lost_from.saturating_sub(1);
+            was_resent |= packet.was_resent;
             if packet.state != State::Delivered {
                 self.leave(packet.state);
                 count += 1;
-                sample = (!packet.was_resent).then_some((packet.start, packet.sent_at));
+                sample = Some((packet.start, packet.sent_at));
             }
         }
         self.una = self.una.max(una);
-        (count, sample)
+        (count, sample.filter(|_| !was_resent))
     }
 
     /// A packet in this state is delivered, or is lost from now on.
@@ -337,7 +350,7 @@ impl Sender {
         (count, sample)
     }
 
-    /// The receiver misses its next packet: what is to be sent again. Returns whether an episode of loss begins.
+    /// The receiver misses its next packet: what is to be retransmitted. Returns whether an episode of loss begins.
     fn note_missing(&mut self) -> bool {
         let before = self.lost;
         match self.config.recovery {
@@ -360,7 +373,7 @@ impl Sender {
 
     /// What nobody has told of for the timeout is lost, and with it what was sent before so long that it would have been told of.
     fn lose_what_is_old(&mut self, now: Time) {
-        let enough = self.rtt.smoothed().map_or(self.config.timeout, |srtt| srtt * 2);
+        let enough = self.rtt.smoothed().map_or(self.config.timeout, |srtt| (srtt * 2).min(self.config.timeout));
         let before = self.lost;
         for place in 0..self.outstanding.len() {
             if place == 0 || self.outstanding[place].sent_at + enough <= now {
@@ -417,13 +430,19 @@ impl Sender {
         if now < self.deadline() {
             return;
         }
-        let repeated = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let repeated = match self.phase {
+            Phase::Open => false,
+            Phase::EcnReduction | Phase::Recovery => true,
+            Phase::Loss => self.has_expired,
+        };
+        self.has_expired = true;
         self.tallies.timeouts += 1;
         self.tallies.rto_wait += now.since(self.waits_since());
         match self.config.recovery {
             Recovery::GoBackN => self.lose_all(),
             Recovery::SelectiveRepeat => self.lose_what_is_old(now),
         }
+        self.lost_since_ack = 0;
         (self.phase, self.recovery_point) = (Phase::Loss, self.nxt);
         self.renew_path();
         self.controller.on_timeout(now, repeated, &self.path);
@@ -434,12 +453,12 @@ impl Sender {
         if self.in_flight == 0 { Time::NEVER } else { self.waits_since() + self.config.timeout }
     }
 
-    /// The first packet that is missing was sent then. If it is to be sent again and may not, because of what is in flight after
+    /// The first packet that is missing was sent then. If it is to be retransmitted and may not, because of what is in flight after
     /// it, that is waited for.
     fn waits_since(&self) -> Time {
         let sent = self.outstanding.front().map_or(Time::ZERO, |packet| match packet.state {
             State::InFlight => packet.sent_at,
-            State::Lost | State::Delivered => self.last_sent,
+            State::Lost | State::Delivered => self.last_sent.unwrap_or_default(),
         });
         self.progress_at.max(sent)
     }

@@ -177,7 +177,7 @@ fn what_nobody_can_miss_is_sent_again_after_the_timeout() {
         let mut pair = Pair::new(&config(recovery), "newreno", EcnMode::Off);
         pair.ends[0].offer(Bytes::new(3 * FULL), Tag(1));
         pair.run(loses_the_third());
-        // Its two acknowledgements came after a round trip, and from then on nothing.
+        // Its two acknowledgements came after a RTT, and from then on nothing.
         let again = Time::ZERO + DELAY * 2 + Span::from_ms(1);
         assert_eq!((pair.data(), pair.now), (vec![0, 1, 2, 2], again + DELAY * 2), "{recovery:?}");
         let tallies = pair.ends[0].tallies();
@@ -209,7 +209,7 @@ fn a_full_window_asks_for_an_acknowledgement() {
 fn marks_are_echoed_each_or_once_in_an_interval() {
     let ece = |cnp_interval, ack_every| {
         let config = Config { cnp_interval, ack_every, ..config(Recovery::GoBackN) };
-        let mut receiver = Receiver::new(config);
+        let mut receiver = Receiver::new(config, Span::from_secs(1));
         let mut told = vec![];
         for number in 0..200_u64 {
             let now = Time::ZERO + Span::from_us(number);
@@ -231,6 +231,26 @@ fn marks_are_echoed_each_or_once_in_an_interval() {
     assert_eq!(ece(Some(Span::from_us(50)), 64), [0, 50, 100, 150], "marks do not wait for other packets");
 }
 
+/// Acknowledgements of several packets are of such that are marked alike [RFC 8257 §3.2].
+#[test]
+fn a_run_of_marks_is_told_exactly() {
+    let mut receiver = Receiver::new(Config { ack_every: 16, ..config(Recovery::GoBackN) }, Span::from_secs(1));
+    let (mut told, mut last) = (0, 0);
+    for number in 0..160_u64 {
+        let seq = Seq::FIRST.plus(number * FULL).wire();
+        let ecn = if (37..60).contains(&number) { Ecn::Marked } else { Ecn::Capable };
+        receiver.handle(Time::ZERO, &Segment { seq, length: 1_456, flags: Flags::RDMA, ecn, ..Segment::default() });
+        let mut answer = Segment::default();
+        while receiver.take_answer(&mut answer) {
+            let acked = (u64::from(answer.ack) - 1) / FULL;
+            told += if answer.flags.contains(Flags::ECE) { acked - last } else { 0 };
+            last = acked;
+            answer = Segment::default();
+        }
+    }
+    assert_eq!((told, last), (60 - 37, 156));
+}
+
 #[test]
 fn a_controller_hears_of_every_mark() {
     let mut pair = Pair::new(&config(Recovery::GoBackN), "dctcp", EcnMode::Exact);
@@ -249,9 +269,10 @@ fn it_paces_at_the_rate_of_its_controller() {
     assert_eq!(pair.now, Time::ZERO + each * 99 + DELAY * 2);
 }
 
+/// The last packets were sent without asking for an acknowledgement: it comes all the same, after a quarter of the RTT.
 #[test]
 fn a_flow_that_is_stopped_ends_with_what_was_sent() {
-    let mut pair = Pair::new(&config(Recovery::GoBackN), "dcqcn", EcnMode::Exact);
+    let mut pair = Pair::new(&Config { ack_every: 64, ..config(Recovery::GoBackN) }, "dcqcn", EcnMode::Exact);
     pair.ends[0].offer(Bytes::new(u64::MAX / 4), Tag(1));
     let mut fate = arrives;
     while pair.sent.len() < 1_000 {
@@ -261,6 +282,7 @@ fn a_flow_that_is_stopped_ends_with_what_was_sent() {
     pair.ends[0].stop();
     pair.run(arrives);
     assert!(pair.ends[0].is_idle() && pair.delivered.is_empty());
+    assert_eq!(pair.ends[0].tallies().timeouts, 0);
     assert_eq!(pair.ends[1].tallies().delivered_bytes, u64::try_from(pair.data().len()).expect("few") * FULL);
 }
 
