@@ -271,6 +271,34 @@ fn a_scheme_that_needs_every_acknowledgement_is_told_of_delayed_ones() {
 }
 
 #[test]
+fn rdma_is_told_of_what_it_does_not_do_and_of_timeouts_that_are_too_short() {
+    let text = |transport: &str, host: &str, cc: &str| {
+        parallel(r#"{ ends = ["s1", "s2"] }"#, "")
+            .replacen(
+                "switches",
+                &format!("edge = {{ rate = \"2Gbps\" }}\nfabric = {{ delay = \"1ms\" }}\n{host}\nswitches"),
+                1,
+            )
+            .replacen(
+                "long = {}",
+                &format!("long = {{}}\ntransport = {{ rdma = {{ {transport} }} }}\ncc = \"{cc}\""),
+                1,
+            )
+    };
+    assert_eq!(warnings(&text("timeout = \"10ms\"", "", "newreno")), []);
+    let [(said, _)] = &warnings(&text("timeout = \"1ms\"", "", "newreno"))[..] else { panic!("one") };
+    assert!(said.contains("the timeout of `long` is 1ms, and its longest base RTT 6ms"), "{said}");
+    let [(said, _)] = &warnings(&text("", "host = { near-source = \"software\" }", "newreno"))[..] else {
+        panic!("one")
+    };
+    assert!(said.contains("`long` does not listen to near-source switches"), "{said}");
+    // The host's settings of TCP delay nothing here.
+    assert_eq!(warnings(&text("", "", "swift")), []);
+    let [(said, _)] = &warnings(&text("ack-every = 4", "", "swift"))[..] else { panic!("one") };
+    assert!(said.contains("`swift` needs each packet acknowledged at once"), "{said}");
+}
+
+#[test]
 fn what_flow_control_does_not_keep_is_told_of() {
     let text = |class: &str, second: u8| {
         format!(

@@ -534,6 +534,7 @@ fn rdma() {
         (between, &rdma("ack-every = 0", "")),
         (between, &rdma("cnp-interval = 50", "")),
         (between, &rdma("", "cc = \"bbr\"")),
+        (between, &rdma("cnp-interval = \"50us\"", "cc = \"dctcp\"")),
         (between, &rdma("", "connections = \"fresh\"")),
         (between, &rdma("", "host = { near-source = \"software\" }")),
         (between, &rdma("", "host = { min-rto = \"1ms\" }")),

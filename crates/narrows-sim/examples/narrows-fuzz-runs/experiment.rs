@@ -75,13 +75,17 @@ fn controller(choices: &mut Choices) -> &'static str {
 /// A transport of connections between adapters, and a controller that goes with it.
 fn rdma(choices: &mut Choices) -> String {
     let all: Vec<&str> = SPECS.iter().filter(|spec| !spec.needs_delivery_rate).map(|spec| spec.name).collect();
+    let (controller, notified) = match choices.below(4) {
+        0 => ("dcqcn", ", cnp-interval = \"50us\""),
+        _ => (choices.one_of(&all), ""),
+    };
     format!(
         "transport = {{ rdma = {{ recovery = \"{}\", timeout = \"{}\", ack-every = {}{} }} }}\ncc = \"{}\"\n{}",
         choices.one_of(&["go-back-n", "selective-repeat"]),
         choices.one_of(&["67ms", "1ms", "300ms"]),
         choices.one_of(&[1, 4, 64]),
-        choices.one_of(&["", ", cnp-interval = \"50us\""]),
-        choices.one_of(&all),
+        notified,
+        controller,
         ecn(choices)
     )
 }

@@ -155,7 +155,7 @@ fn controllers_share_a_port() {
         ("uno", true, 0.8),
     ] {
         let network = Dumbbell { pairs: 2, mark_at: Some(65), ..line(Span::from_us(100)) };
-        let flows = (0..2).map(|pair| flow(Span::from_us(137 * pair), pair as u32, 2 + pair as u32, None));
+        let flows = (0..2).map(|pair| flow(Span::from_us(137) * u64::from(pair), pair, 2 + pair, None));
         let mut plan = plan(&network, Recovery::SelectiveRepeat, Span::from_ms(400), Pattern::List(flows.collect()));
         plan.traffic[0].controller = ControllerChoice::new(controller, ecn);
         plan.schedule.warmup = Span::from_ms(200);
