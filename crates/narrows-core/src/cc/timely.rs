@@ -18,7 +18,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 pub const SPEC: Spec = Spec {
     name: "timely",
     title: "TIMELY",
-    about: "A rate that grows while the RTT falls and shrinks while it grows, between two thresholds, over TCP.",
+    about: "A rate that grows while the RTT falls and shrinks while it grows, between two thresholds.",
     source: "TIMELY",
     ecn: EcnUse::Optional,
     kernel: Kernel::None,
