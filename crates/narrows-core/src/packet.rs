@@ -180,7 +180,7 @@ pub const DATAGRAM_HEADER_BYTES: u64 = 28;
 pub const RDMA_HEADER_BYTES: u64 = 44;
 /// An acknowledgement of RDMA: the same and its extended header [IBTA §9.7].
 pub const RDMA_ACK_BYTES: u64 = 48;
-/// What a negative one is longer by if it says which packet came out of order [IRN].
+/// What a negative one is longer by if it says which packet came out of order [IRN §3.1].
 pub const RDMA_SELECTIVE_BYTES: u64 = 4;
 
 /// Ethernet framing around an IP packet: header and check, preamble, gap.

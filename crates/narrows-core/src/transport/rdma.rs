@@ -9,7 +9,7 @@
 //! | `recovery` | the receiver | the sender |
 //! |---|---|---|
 //! | `go-back-n` | discards what comes out of order, and says once that the expected packet is missing | sends everything from there on again [IBTA §9.7] |
-//! | `selective-repeat` | keeps it, and says with each such packet which one it was | sends only what is missing below that [IRN] |
+//! | `selective-repeat` | keeps it, and says with each such packet which one it was | sends only what is missing below that [IRN §3.1] |
 //!
 //! What neither notices is repaired after a fixed timeout. Marks are echoed by acknowledgements, as DCTCP's are; with
 //! `cnp-interval` ECE goes at once instead, and at most once in that time, as DCQCN's notifications do [DCQCN §3.1].
@@ -44,7 +44,7 @@ pub const SPEC: Spec = Spec {
     source: "[IBTA A17]",
     parameters: parameters! {
         "recovery": Kind::Choice(&[GO_BACK_N, SELECTIVE_REPEAT]), Value::Choice(0),
-            "How losses are repaired: everything after a loss again, as adapters do, or only what is missing, as in [IRN]";
+            "How losses are repaired: everything after a loss again, as adapters do, or only what is missing, as in [IRN §3.1]";
         "timeout": Kind::Span, Value::Span(Span::from_us(67_109)), (Span::from_us(10).as_ps(), Span::from_secs(10).as_ps()),
             "After so long without progress what is outstanding is retransmitted; 4.096 µs · 2^14, the usual setting of adapters";
         "ack-every": Kind::Count, Value::Count(1), (1, 256),
