@@ -238,3 +238,53 @@ fn state(hop: &HopRow, senders: &[SenderRow]) -> Option<String> {
     said.extend(row.phase.map(str::to_owned));
     Some(said.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_core::packet::SackBlocks;
+
+    fn hop(flags: Flags, payload_bytes: u32) -> HopRow {
+        HopRow {
+            packet: 0,
+            hop: 0,
+            flow: 0,
+            connection: 7,
+            port: 0,
+            source: 0,
+            destination: 1,
+            offered_ns: 0,
+            waited_ns: 0,
+            arrived_ns: None,
+            dropped: false,
+            marked: false,
+            ecn: Ecn::Capable,
+            flags,
+            window: 0,
+            window_scale: 10,
+            timestamps: (0, 0),
+            sack: SackBlocks::NONE,
+            is_datagram: false,
+            left: true,
+            seq: 1_457,
+            ack: 2_913,
+            payload_bytes,
+            ip_bytes: if payload_bytes > 0 { 44 + payload_bytes } else { 48 },
+            retransmission: false,
+        }
+    }
+
+    /// IP and UDP, then the base transport header: opcode, flags, key, queue pair, number [IBTA §9.2].
+    #[test]
+    fn rdma_is_written_as_roce() {
+        let data = headers(&hop(Flags::RDMA.with(Flags::END).with(Flags::ACK_REQUEST), 1_456), 1_460);
+        assert_eq!((data.len(), data[9], &data[2..4]), (20 + 8 + 12, 17, &1_500_u16.to_be_bytes()[..]));
+        assert_eq!(&data[22..24], 4_791_u16.to_be_bytes());
+        assert_eq!(data[28..], [SEND_LAST, 0, 0xff, 0xff, 0, 0, 0, 7, 0x80, 0, 0x05, 0xb1]);
+        let ack = headers(&hop(Flags::RDMA.with(Flags::ACK).with(Flags::ECE), 0), 1_460);
+        // Of the last byte that has come, with a mark.
+        assert_eq!(ack[28..], [ACKNOWLEDGE, 0, 0xff, 0xff, 0x40, 0, 0, 7, 0, 0, 0x0b, 0x60, POSITIVE, 0, 0, 0]);
+        let nak = headers(&hop(Flags::RDMA.with(Flags::ACK).with(Flags::NAK), 0), 1_460);
+        assert_eq!(nak[36..], [0, 0, 0x0b, 0x61, SEQUENCE_ERROR, 0, 0, 0]);
+    }
+}

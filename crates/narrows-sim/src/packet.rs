@@ -471,6 +471,28 @@ mod tests {
     }
 
     #[test]
+    fn packets_of_rdma_are_told_from_others() {
+        let mut pool = SidePool::default();
+        let data =
+            Segment { seq: 7, length: 1_456, flags: Flags::RDMA.with(Flags::END), tag: Tag(9), ..Segment::default() };
+        let packet = Packet::pack(&data, 4, 5, 7, &mut pool);
+        assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (1_500, 1_456, true));
+        assert!(packet.is_rdma() && packet.is_special() && !packet.is_datagram());
+        assert_eq!(packet.unpack(&mut pool), data);
+        let mut sack = SackBlocks::NONE;
+        for bytes in [48, 52] {
+            let ack =
+                Segment { ack: 9, flags: Flags::RDMA.with(Flags::ACK).with(Flags::NAK), sack, ..Segment::default() };
+            let packet = Packet::pack(&ack, 4, 5, 7, &mut pool);
+            assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (bytes, 0, false));
+            assert!(packet.is_rdma() && packet.is_special() && !packet.is_datagram());
+            assert_eq!((packet.ack(), packet.unpack(&mut pool)), (Some(9), ack));
+            sack.push(Seq::new(5), Seq::new(9));
+        }
+        assert!(!packet.notification(2, 63).is_rdma());
+    }
+
+    #[test]
     fn a_notification_tells_how_congested_and_by_which_packet() {
         let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
         let packet = Packet::pack(&segment, 4, 5, 1, &mut SidePool::default());

@@ -4,7 +4,7 @@
 use super::*;
 
 impl Simulation<'_> {
-    /// Takes what is no segment of an open connection; false for a SYN, which is one of a connection.
+    /// Takes what is of no connection; false for a SYN, and for a packet of RDMA.
     #[inline(never)]
     pub(super) fn handle_special(&mut self, now: Time, host: u32, packet: Packet) -> bool {
         if let Some((feedback, seq)) = packet.as_notification() {
