@@ -58,6 +58,8 @@ pub(crate) struct Connection {
     phase: Phase,
     /// `init` was called: once the connection's RTT is known, as in Linux.
     is_begun: bool,
+    /// Payload of a full segment and its IP packet, bytes.
+    full: (u64, u64),
     /// What `set_state` was called with last.
     told: Phase,
     /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
@@ -86,8 +88,16 @@ impl Connection {
         socket.cwnd_clamp = u32::MAX;
         socket.ssthresh = INFINITE;
         socket.ecn_flags = if ecn { TCP_ECN_OK } else { 0 };
-        let mut made =
-            Connection { library, ops, socket, phase: Phase::Open, is_begun: false, told: Phase::Open, is_told: false };
+        let mut made = Connection {
+            library,
+            ops,
+            socket,
+            phase: Phase::Open,
+            is_begun: false,
+            full: (1, 1),
+            told: Phase::Open,
+            is_told: false,
+        };
         made.look_at(Time::ZERO, context.path);
         made
     }
@@ -197,6 +207,7 @@ impl Connection {
     fn look_at(&mut self, now: Time, path: &Path) {
         // SAFETY: the library's variable; one thread at a time runs its connections.
         unsafe { *self.library.now_ns = now.as_ns() };
+        self.full = (path.mss.get().max(1), path.packet.get());
         let socket = &mut *self.socket;
         let (una, nxt) = (wire(path.una), wire(path.nxt));
         socket.mstamp = now.as_us();
@@ -391,7 +402,9 @@ impl CongestionControl for Connection {
         let sock = &self.socket.connection.sock;
         let is_set = sock.pacing_rate != u64::MAX && sock.pacing_rate != 0;
         let paces = sock.pacing_status == PACING_NEEDED || self.ops().cong_control.is_some();
-        (is_set && paces).then(|| Rate::from_bps(sock.pacing_rate.saturating_mul(8)))
+        // The kernel paces payload (`tcp_update_skb_after_send`), the transport IP packets.
+        let (payload, packet) = self.full;
+        (is_set && paces).then(|| Rate::from_bps(sock.pacing_rate.saturating_mul(8)).scaled(packet, payload))
     }
 }
 

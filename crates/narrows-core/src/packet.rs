@@ -159,8 +159,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Receive window, scaled as its host's profile says, rounded down.
     pub window: u16,
-    /// Sender's clock in milliseconds [RFC 7323 §3]. Of RDMA, no field of the packet: the number of the transmission, by which
-    /// an observer tells it from others of the same data.
+    /// Sender's clock in milliseconds [RFC 7323 §3]. Of RDMA, the number of the transmission: it stands for an adapter's timestamp
+    /// and tells repetitions apart.
     pub timestamp: u32,
     /// The peer's clock, echoed.
     pub timestamp_echo: u32,

@@ -83,7 +83,8 @@ pub(super) fn judge_controller(
     } else if spec.is_some_and(|spec| spec.needs_delivery_rate) {
         format!("`{}` reads delivery rates, which TCP alone measures", controller.name)
     } else if config.cnp_interval.is_some() && controller.name != NOTIFIED {
-        let sentence = format!("`{}` reads which packets were marked, and `cnp-interval` hides that", controller.name);
+        let sentence =
+            format!("`{}` takes no notifications, which `cnp-interval` sends in place of marks", controller.name);
         let at = written.transport.as_ref().map_or(&written.span, |at| &at.span);
         return Err(Problem::new(sentence, format!("take `cnp-interval` away: it is for `{NOTIFIED}`")).at(at));
     } else {

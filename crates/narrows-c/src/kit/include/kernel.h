@@ -191,7 +191,7 @@ static inline u32 tcp_min_rtt(const struct tcp_sock *tp) { return minmax_get(&tp
 static inline u32 tcp_stamp_us_delta(u64 later, u64 earlier) { return max_t(s64, later - earlier, 0); }
 static inline u32 tcp_time_stamp(const struct tcp_sock *tp) { return tp->tcp_mstamp / 1000; }
 static inline u32 tcp_time_stamp_ts(const struct tcp_sock *tp) { return tp->tcp_mstamp / 1000; }
-static inline u32 tcp_mss_to_mtu(struct sock *sk, int mss) { return mss + 40; }
+static inline u32 tcp_mss_to_mtu(struct sock *sk, int mss) { return mss + 52; }
 #define MAX_TCP_HEADER 320
 #define GSO_LEGACY_MAX_SIZE 65536u
 extern u32 tcp_slow_start(struct tcp_sock *tp, u32 acked);

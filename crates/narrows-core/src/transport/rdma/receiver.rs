@@ -26,6 +26,8 @@ pub(super) struct Receiver {
     /// By first byte; empty where what comes out of order is discarded.
     early: BTreeMap<Seq, Early>,
     early_bytes: u64,
+    /// The transmission that came last.
+    echo: u32,
     /// That the expected packet is missing has been said.
     is_missing_told: bool,
     /// What the next acknowledgement says is missing below: the packet that came last out of order.
@@ -54,6 +56,7 @@ impl Receiver {
             expected: Seq::FIRST,
             early: BTreeMap::new(),
             early_bytes: 0,
+            echo: 0,
             is_missing_told: false,
             beyond: SackBlocks::NONE,
             must_answer: false,
@@ -75,6 +78,7 @@ impl Receiver {
             self.before_change = Some((self.expected, self.says_marked));
             (self.unanswered, self.says_marked, self.answer_at) = (0, false, Time::NEVER);
         }
+        self.echo = segment.timestamp;
         if is_marked {
             self.marked_bytes += u64::from(segment.length);
             self.note_mark(now);
@@ -145,6 +149,7 @@ impl Receiver {
 
     /// The acknowledgement that is due, if one is, into an empty `segment`.
     pub(super) fn take_answer(&mut self, segment: &mut Segment) -> bool {
+        segment.timestamp_echo = self.echo;
         if let Some((expected, marked)) = self.before_change.take() {
             segment.ack = expected.wire();
             segment.flags = Flags::RDMA.with(Flags::ACK).with_if(Flags::ECE, marked);

@@ -36,7 +36,8 @@ struct Outstanding {
     start: Seq,
     length: u16,
     ends_message: bool,
-    was_resent: bool,
+    /// Of its last transmission: what an acknowledgement echoes.
+    number: u32,
     state: State,
     tag: Tag,
     sent_at: Time,
@@ -164,8 +165,8 @@ impl Sender {
             return false;
         }
         let idle = self.outstanding.is_empty().then(|| self.last_sent.map_or(Span::ZERO, |last| now.since(last)));
-        let packet = self.take_next(now, stack);
         self.transmissions = self.transmissions.wrapping_add(1);
+        let packet = self.take_next(now, stack);
         (segment.seq, segment.length, segment.tag) = (packet.start.wire(), packet.length, packet.tag);
         // Where nothing may follow, an acknowledgement is waited for.
         let is_last = self.has_nothing_to_send() || self.in_flight + 1 >= self.controller.window().get();
@@ -184,7 +185,7 @@ impl Sender {
             let place = self.outstanding.iter().skip(from).position(|packet| packet.state == State::Lost);
             let place = from + place.expect("as many are lost as were counted, none of them before that place");
             let packet = &mut self.outstanding[place];
-            (packet.state, packet.sent_at, packet.was_resent) = (State::InFlight, now, true);
+            (packet.state, packet.sent_at, packet.number) = (State::InFlight, now, self.transmissions);
             self.tallies.retransmitted_bytes += u64::from(packet.length);
             self.lost_from = place + 1;
             self.lost -= 1;
@@ -202,7 +203,7 @@ impl Sender {
             start: self.nxt,
             length,
             ends_message,
-            was_resent: false,
+            number: self.transmissions,
             state: State::InFlight,
             tag,
             sent_at: now,
@@ -234,7 +235,8 @@ impl Sender {
         }
         let prior_in_flight = self.in_flight;
         let in_order = una > self.una;
-        let (in_sequence, sample) = self.acknowledge(una);
+        let echo = segment.timestamp_echo;
+        let (in_sequence, sample) = self.acknowledge(una, echo);
         let (selected, later) = self.note_selected(segment);
         let rtt = later.or(sample).map(|(seq, sent_at)| RttSample { span: now.since(sent_at), seq });
         if in_order {
@@ -300,22 +302,20 @@ impl Sender {
         }
     }
 
-    /// Everything before `una` has arrived: how many packets that is news of, and the last of those, for an RTT, unless one of all
-    /// was retransmitted: the acknowledgement may have waited for it [Karn 1987].
-    fn acknowledge(&mut self, una: Seq) -> (u64, Option<(Seq, Time)>) {
-        let (mut count, mut sample, mut was_resent) = (0, None, false);
+    /// Everything before `una` has arrived: how many packets that is news of, and the one whose transmission is echoed, for an RTT.
+    fn acknowledge(&mut self, una: Seq, echo: u32) -> (u64, Option<(Seq, Time)>) {
+        let (mut count, mut sample) = (0, None);
         while let Some(packet) = self.outstanding.front().filter(|packet| packet.end() <= una).copied() {
             self.outstanding.pop_front();
             self.lost_from = self.lost_from.saturating_sub(1);
-            was_resent |= packet.was_resent;
             if packet.state != State::Delivered {
                 self.leave(packet.state);
                 count += 1;
-                sample = Some((packet.start, packet.sent_at));
+                sample = sample.or((packet.number == echo).then_some((packet.start, packet.sent_at)));
             }
         }
         self.una = self.una.max(una);
-        (count, sample.filter(|_| !was_resent))
+        (count, sample)
     }
 
     /// A packet in this state is delivered, or is lost from now on.
@@ -343,7 +343,8 @@ impl Sender {
                     self.outstanding[place].state = State::Delivered;
                     self.highest = self.highest.max(packet.end());
                     count += 1;
-                    sample = (!packet.was_resent).then_some((packet.start, packet.sent_at));
+                    sample =
+                        sample.or((packet.number == segment.timestamp_echo).then_some((packet.start, packet.sent_at)));
                 }
             }
         }

@@ -171,6 +171,19 @@ fn selective_repeat_sends_only_what_is_missing_again() {
     assert_eq!(pair.ends[0].tallies().timeouts, 0);
 }
 
+/// Adapters time each transmission, so that repetitions give RTTs, too, and holes none that are too long.
+#[test]
+fn rtts_are_of_the_transmission_that_is_answered() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut pair = Pair::new(&config(recovery), "newreno", EcnMode::Off);
+        pair.ends[0].offer(Bytes::new(60 * FULL), Tag(1));
+        pair.run(|number, _, now| (number % 7 != 3).then_some((now + DELAY, false)));
+        let tallies = pair.ends[0].tallies();
+        assert!(tallies.retransmitted_bytes > 0 && tallies.rtt_count > 20, "{tallies:?}");
+        assert_eq!(tallies.rtt_sum, DELAY * 2 * tallies.rtt_count, "{recovery:?}");
+    }
+}
+
 #[test]
 fn what_nobody_can_miss_is_sent_again_after_the_timeout() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
