@@ -22,7 +22,7 @@ TIMEOUT = 67.109e-3
 
 
 def go_back_n(loss: float, rtt_ms: float) -> float:
-    """Goodput, Mbit/s: a loss costs the packets of an RTT, and the timeout if its report or its repetition is lost, too."""
+    """Goodput, Mbit/s: a loss costs the packets of an RTT, and the timeout if its report or repetition is lost, too."""
     packets, timeout = rtt_ms / 1e3 / PACKET, TIMEOUT / PACKET
     return LINE * (1 - loss) / (1 - loss + loss * packets + 2 * loss**2 * timeout)
 
