@@ -11,10 +11,12 @@
 mod boundary;
 mod bridging;
 mod choice;
+mod closed;
 mod datagrams;
 mod near_source;
 mod nics;
 mod observation;
+mod rdma;
 mod receive;
 mod telemetry;
 mod tracing;
@@ -444,22 +446,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A packet of RDMA has come to its end; to a sender of datagrams nothing comes back.
-    #[inline(never)]
-    fn handle_rdma(&mut self, now: Time, slot: u32, segment: &Segment) {
-        let end = self.connections.end(slot);
-        let stack = self.stacks.get(end.place.stack);
-        if let Endpoint::Rdma(endpoint) = &mut end.endpoint {
-            endpoint.handle_segment(now, segment, stack);
-            if endpoint.has_event() {
-                self.drain_events(now, slot);
-            }
-            if self.transmit(now, slot) {
-                self.finish_sending(now, slot);
-            }
-        }
-    }
-
     /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
     #[inline(never)]
     fn accept(&mut self, connection: u32, host: u32, tag: Tag, flags: Flags) -> u32 {
@@ -549,44 +535,6 @@ impl<'a> Simulation<'a> {
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
         self.connections.end(slot).endpoint.listen(stream, self.stacks.get(stack_index));
         slot
-    }
-
-    /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
-    /// is acknowledged without any state [RFC 9293 §3.6.1, TIME-WAIT].
-    #[inline(never)]
-    fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: Segment) {
-        if segment.length == 0 {
-            return;
-        }
-        let number = self.flow_of(segment.tag);
-        let flow = &self.flows[number];
-        let (size, source) = (flow.size.unwrap_or(ENDLESS), flow.source);
-        let Traffic { service_class, profile, .. } = &self.plan.traffic[flow.name.traffic as usize];
-        let delivered = if Side::on(host, connection) == Side::Opener || segment.ack == Seq::FIRST.wire() {
-            Seq::FIRST.plus(size.get()).wire()
-        } else {
-            segment.seq.wrapping_add(u32::from(segment.length))
-        };
-        let answer = match segment.flags.contains(Flags::RDMA) {
-            true => {
-                Segment { seq: segment.ack, ack: delivered, flags: Flags::RDMA.with(Flags::ACK), ..Segment::default() }
-            }
-            false => Segment {
-                seq: segment.ack,
-                ack: delivered,
-                flags: Flags::ACK,
-                window: u16::MAX,
-                timestamp: profile.timestamp(now),
-                timestamp_echo: segment.timestamp,
-                ..Segment::default()
-            },
-        };
-        let to = if opener(connection) == host { source } else { opener(connection) };
-        let packet = Packet::pack(&answer, connection, to, *service_class, &mut self.pool);
-        let port = self.network.host_link(host);
-        if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
-            packet.unpack(&mut self.pool);
-        }
     }
 
     /// A packet has left its host's port, which was paused: its sender may have waited for that.
