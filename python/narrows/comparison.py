@@ -1,6 +1,7 @@
 """The schemes of a result against its first, or the same schemes of several results, seed by seed.
 
-Schemes of a sweep are compared within each configuration: with the first scheme at the same values of the axes.
+Schemes of a sweep are compared within each configuration: with the first scheme at the same values of the axes. Along
+an axis, each scheme is compared with itself at the axis' first value.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from narrows import cross_backend, wording
-from narrows.configurations import Configurations
+from narrows.configurations import Configurations, short_names
 from narrows.errors import bad_input
+from narrows.experiment import SEPARATOR
 from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
 from narrows.measures.named import value_if_any, why_unfinished
@@ -80,15 +82,23 @@ class Summary:
 class Comparison(Tabular):
     """Measures of schemes against those of a first, with ratios taken within each seed and configuration."""
 
-    def __init__(self, results: Sequence[Results]) -> None:
-        """Compares the schemes of one result, or the equal schemes of several. Raises `BadInput` where none can be."""
+    def __init__(self, results: Sequence[Results], along: str | None = None) -> None:
+        """Compares the schemes of one result, or the equal schemes of several, or one result's values of an axis.
+
+        Raises `BadInput` where there is nothing to compare.
+        """
         first, *others = results
-        if not others and len(first.frames.cases) == 1:
+        if along is not None and others:
+            raise bad_input("several results have no axis in common to compare along", "give one result")
+        if along is None and not others and len(first.frames.cases) == 1:
             raise bad_input(
                 "only one scheme: nothing to compare it with; give a second result",
                 f"narrows compare {first.entry.identifier} OTHER, or add a scheme to the experiment",
             )
-        self.rows = within(first) if not others else [row for other in others for row in between(first, other)]
+        if along is not None:
+            self.rows = along_axis(first, _axis(first, along))
+        else:
+            self.rows = within(first) if not others else [row for other in others for row in between(first, other)]
         if not self.rows:
             raise bad_input(
                 "these runs have no scheme and seed in common", "compare runs whose schemes have the same names"
@@ -98,7 +108,7 @@ class Comparison(Tabular):
         told = [
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
-            *([_without_base(first)] if not others else []),
+            *([_without_base(first)] if not others and along is None else []),
             *_fewer_seeds(self.rows),
             *_without_congestion(results),
             *_unfinished(results),
@@ -282,6 +292,48 @@ def within(results: Results) -> list[Row]:
         row
         for (base, case), point_of in pairs.items()
         for row in _pair((results, base, first), (results, case, found.cases[case][0]), point_of)
+    ]
+
+
+def _axis(results: Results, name: str) -> str:
+    """The axis of a sweep that is called so, whole or by the last part of its path. Raises `BadInput`."""
+    axes = Configurations.of(results.frames).axes
+    if name in axes:
+        return name
+    if not axes:
+        raise bad_input(
+            f"'{results.entry.identifier}' is no sweep: it has no axis to compare along",
+            "give the experiment a [sweep]",
+        )
+    found = [axis for axis, short in short_names(axes).items() if short == name]
+    if not found:
+        raise bad_input(f"'{name}' is no axis of '{results.entry.identifier}'", f"its axes are {', '.join(axes)}")
+    return found[0]
+
+
+def along_axis(results: Results, axis: str) -> list[Row]:
+    """Every scheme at each value of an axis against itself at the first, the other axes being equal.
+
+    Raises `BadInput` where no two configurations of a scheme differ in this axis alone.
+    """
+    found = Configurations.of(results.frames)
+    place, short = found.axes.index(axis), short_names(found.axes)[axis]
+    alike: dict[tuple[str, tuple[str | None, ...]], list[tuple[str, str]]] = {}
+    for case, (scheme, point) in found.cases.items():
+        if (value := point[place]) is not None:
+            elsewhere = (*point[:place], None, *point[place + 1 :])
+            name = SEPARATOR.join([scheme, f"{short}={value}"])
+            alike.setdefault((scheme, elsewhere), []).append((case, name))
+    if all(len(cases) == 1 for cases in alike.values()):
+        raise bad_input(
+            f"no two configurations of '{results.entry.identifier}' differ in {axis} alone",
+            "compare along another axis, or leave --along out",
+        )
+    return [
+        row
+        for (_, elsewhere), ((base, named), *others) in alike.items()
+        for case, name in others
+        for row in _pair((results, base, named), (results, case, name), tuple(found.named(elsewhere).items()))
     ]
 
 

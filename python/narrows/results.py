@@ -186,13 +186,22 @@ class Results(Tabular):
         schema = {"case": pl.String, "seed": pl.UInt64, "value": pl.Float64}
         return pl.DataFrame(rows, schema=schema, orient="row"), reasons
 
-    def compare(self, *others: Results) -> Comparison:
-        """Every scheme against the first; with other results, equal schemes against this one's. Raises `BadInput`."""
+    def compare(self, *others: Results, along: str | None = None) -> Comparison:
+        """Every scheme against the first; with other results, equal schemes against this one's.
+
+        Args:
+            others: Other results.
+            along: An axis of the sweep, such as `wan.delay` or `delay`: each scheme against itself at the axis' first
+                value instead.
+
+        Raises:
+            BadInput: There is nothing to compare, or no such axis.
+        """
         from narrows.comparison import Comparison
 
         if strange := [it for it in others if not isinstance(it, Results)]:
             raise bad_input(f"{strange[0]!r} cannot be compared with", 'give results, such as narrows.load("NAME")')
-        return Comparison([self, *others])
+        return Comparison([self, *others], along)
 
     def explain(
         self,

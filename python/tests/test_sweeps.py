@@ -50,10 +50,10 @@ def swept(axes, *runs):
     return Frames(pl.concat(made_flows), pl.concat(made_ports), nothing, pl.DataFrame(schema={"case": pl.String}), axes)
 
 
-def compared(frames):
+def compared(frames, along=None):
     entry = SimpleNamespace(identifier="s", parts=(), backend="sim", seeds=frames.seeds)
     whole = SimpleNamespace(frames=frames, entry=entry, repeated={}, manifests=[], notices=())
-    return Comparison([whole])
+    return Comparison([whole], along)
 
 
 def small(comparison):
@@ -139,6 +139,32 @@ def test_the_configurations_of_a_single_scheme_are_compared_with_the_first():
     assert small(compared(swept((LOAD,), *TWO_LOADS[:2]))) == [
         ({}, "cubic · load=0.2", "cubic · load=0.8", pytest.approx((10 * 5) ** 0.5))
     ]
+
+
+@pytest.mark.parametrize("name", ["load", LOAD])
+def test_along_an_axis_each_scheme_is_compared_with_itself_at_the_first_value(name):
+    runs = [(scheme, at | {BETA: "0.1"}, times) for scheme, at, times in TWO_LOADS]
+    runs += [("cubic", {LOAD: load, BETA: "0.2"}, (1, time)) for load, time in (("0.2", 2), ("0.8", 4))]
+    found = compared(swept((LOAD, BETA), *runs), along=name)
+    # Within seeds cubic 100/10 and 100/20, gemini 50/20 and 12.5/10, and cubic with the other beta 1/1 and 4/2.
+    assert small(found) == [
+        ({BETA: "0.1"}, "cubic · load=0.2", "cubic · load=0.8", pytest.approx((10 * 5) ** 0.5)),
+        ({BETA: "0.1"}, "gemini · load=0.2", "gemini · load=0.8", pytest.approx((2.5 * 1.25) ** 0.5)),
+        ({BETA: "0.2"}, "cubic · load=0.2", "cubic · load=0.8", pytest.approx(2**0.5)),
+    ]
+    (both,) = (it for it in found.summary if it.measure == "fct_small_mean" and it.base == "cubic · load=0.2")
+    assert (both.ratio, both.configurations) == (pytest.approx((50 * 2) ** 0.25), 2)
+
+
+def test_an_axis_that_cannot_be_compared_along_says_why():
+    diagonal = [("cubic", {LOAD: at, BETA: at}, (1,)) for at in ("0.1", "0.2")]
+    with pytest.raises(BadInput, match=f"no two configurations of 's' differ in {LOAD} alone"):
+        compared(swept((LOAD, BETA), *diagonal), along="load")
+    with pytest.raises(BadInput, match="'dely' is no axis of 's'") as told:
+        compared(swept((LOAD, DELAY), ("cubic", {LOAD: "0.1", DELAY: "1ms"}, (1,))), along="dely")
+    assert f"its axes are {LOAD}, {DELAY}" in str(told.value)
+    with pytest.raises(BadInput, match="'s' is no sweep"):
+        compared(swept((), ("cubic", {}, (1,)), ("gemini", {}, (1,))), along="load")
 
 
 def test_what_is_zero_in_configurations_is_told_once_for_each_pair():
@@ -402,6 +428,20 @@ def test_a_comparison_of_a_sweep_has_a_column_for_each_axis_and_a_summary(along)
     assert shown[0] == "Over all configurations of the sweep"
     heading = next(line for line in shown if "delay" in line)
     assert heading.split()[:6] == ["measure", "unit", "load", "delay", "limit", "base"]
+
+
+@pytest.mark.simulator
+def test_values_of_an_axis_are_compared_from_the_command_line(along):
+    found = lines(narrows("compare", "along", "--along", "delay", "--json").stdout)
+    rows = [item for item in found if item["event"] == "comparison" and item["measure"] == "fct_mean"]
+    names = {(row["base"], row["other"]) for row in rows}
+    assert names == {(f"{one} · delay=1ms", f"{one} · delay=4ms") for one in ("cubic", "gemini")}
+    assert all([*row["axes"]] == ["traffic.web.arrivals.poisson.load", "wan.limit"] for row in rows)
+    table = api.load("along").compare(along="wan.delay").table.filter(measure="fct_mean")
+    assert table["ratio"].to_list() == pytest.approx([row["ratio"] for row in rows])
+    two = narrows("compare", "along", "along", "--along", "delay")
+    assert two.returncode == 2
+    assert "give one result" in two.stderr
 
 
 @pytest.mark.simulator

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 
     from narrows.comparison import Comparison, Row, Summary
 
+Along = Annotated[
+    str | None,
+    typer.Option(metavar="AXIS", help="Compare values of an axis of the sweep, such as 'wan.delay' or 'delay'."),
+]
+
 MAX_ROWS: Final = 200
 """Rows of a sweep in a terminal; `--json` has all."""
 
 
 def compare(
     runs: options.Runs,
+    along: Along = None,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
@@ -31,14 +38,15 @@ def compare(
 
     With one RUN, every scheme is compared with the first, in a sweep at the same values of its axes; with several,
     equal schemes with those of the first. Ratios are taken within a seed and shown as geometric means with their
-    intervals. Of a sweep a summary over its configurations comes first.
+    intervals. Of a sweep a summary over its configurations comes first. With --along every scheme is compared with
+    itself at the axis' first value.
     """
     from narrows import api
     from narrows.comparison import Comparison, row_fields
 
     with codes():
         loaded = [api.load(name, out=out) for name in runs]
-        found = Comparison(loaded)
+        found = Comparison(loaded, along)
         stands_for = [
             f"'{name}' stands for {one.entry.identifier}, its only result"
             for name, one in zip(runs, loaded, strict=True)
