@@ -30,6 +30,7 @@ pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "gemini", ecn: EcnUse::Exact, parameters: GEMINI, ..PLAIN },
     &Spec { name: "swift", ecn: EcnUse::Optional, needs_every_ack: true, ..PLAIN },
     &Spec { name: "hpcc", ecn: EcnUse::Optional, needs_telemetry: true, ..PLAIN },
+    &Spec { name: "dcqcn", ecn: EcnUse::Exact, parameters: DCQCN, ..PLAIN },
 ];
 
 const PLAIN: Spec = Spec {
@@ -55,6 +56,8 @@ const VEGAS: &[Parameter] = &[
     parameter("alpha", Kind::Packets, Value::Packets(Packets::new(2)), Some((1, 1_000))),
     parameter("beta", Kind::Packets, Value::Packets(Packets::new(4)), Some((1, 1_000))),
 ];
+
+const DCQCN: &[Parameter] = &[parameter("window", Kind::Span, Value::Span(Span::from_ms(4)), A_SECOND)];
 
 const A_SECOND: Option<(u64, u64)> = Some((Span::from_us(1).as_ps(), Span::from_secs(1).as_ps()));
 

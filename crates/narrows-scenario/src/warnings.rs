@@ -1,5 +1,7 @@
 //! What an experiment may not mean: accepted and run, but told. Judged from plans alone.
 
+mod rtts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::cc::{EcnUse, Spec};
@@ -39,7 +41,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         let mut said = unmarked(plan, &routes, controllers);
         said.extend(mixed(plan, &routes, controllers));
         said.extend(delayed(plan, controllers));
-        said.extend(hasty(plan, &routes));
+        said.extend(rtts::of(plan, &routes, controllers));
         said.extend(phases(plan, &routes));
         said.extend(lossless(plan));
         said.extend(idle(plan));
@@ -311,50 +313,6 @@ fn delayed(plan: &Plan, controllers: &[&'static Spec]) -> Vec<Said> {
         )
     };
     by_controller.into_iter().map(say).collect()
-}
-
-/// The first host of each switch.
-fn one_of_each(routes: &Routes<'_>, hosts: &[u32]) -> Vec<u32> {
-    let mut seen = BTreeSet::new();
-    hosts
-        .iter()
-        .copied()
-        .filter(|host| seen.insert(routes.home_of(*host).map_or(*host, |(switch, ..)| switch)))
-        .collect()
-}
-
-/// RDMA whose timeout expires before an acknowledgement can come: then everything is sent twice.
-fn hasty(plan: &Plan, routes: &Routes<'_>) -> Vec<Said> {
-    let mut said = vec![];
-    for traffic in &plan.traffic {
-        let Transport::Rdma(config) = &traffic.transport else { continue };
-        if traffic.profile.near_source.is_some() {
-            said.push((
-                format!("`{}` does not listen to near-source switches: its transport is `rdma`", traffic.name),
-                "take `near-source` away, or let the adapter take notifications, by `host.nic-limiter`".to_owned(),
-            ));
-        }
-        let pairs: Vec<(u32, u32)> = match pairs(traffic) {
-            Pairs::Listed(listed) => listed.to_vec(),
-            Pairs::Between { sources, destinations } => {
-                // A host of each switch stands for all of it: those of the others are as far.
-                let (from, to) = (one_of_each(routes, &sources), one_of_each(routes, &destinations));
-                let all = |source: &u32| to.iter().map(|to| (*source, *to)).collect::<Vec<_>>();
-                from.iter().flat_map(all).filter(|(from, to)| from != to).collect()
-            }
-        };
-        let Ok(rtts) = routes.base_rtts(&pairs) else { continue };
-        let Some(longest) = rtts.into_iter().max().filter(|rtt| *rtt >= config.timeout) else { continue };
-        said.push((
-            format!(
-                "the timeout of `{}` is {}, and its longest base RTT {longest}: what is on such a path is retransmitted before \
-                 its acknowledgement can come",
-                traffic.name, config.timeout
-            ),
-            format!("set the transport's `timeout` well above {longest}"),
-        ));
-    }
-    said
 }
 
 /// Drop-tail ports where long-lived flows meet whose senders' ports are exactly as fast, on a network without randomness:

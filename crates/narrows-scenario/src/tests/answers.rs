@@ -299,6 +299,23 @@ fn rdma_is_told_of_what_it_does_not_do_and_of_timeouts_that_are_too_short() {
 }
 
 #[test]
+fn controllers_of_rates_are_told_of_windows_that_are_shorter_than_the_rtt() {
+    let text = |cc: &str| {
+        parallel(r#"{ ends = ["s1", "s2"] }"#, "")
+            .replacen(
+                "switches",
+                "edge = { rate = \"2Gbps\" }\nfabric = { delay = \"1ms\", aqm = { threshold = { mark-at = \"20pkt\" } } }\nswitches",
+                1,
+            )
+            .replacen("long = {}", &format!("long = {{}}\ncc = {cc}"), 1)
+    };
+    let [(said, _)] = &warnings(&text("\"dcqcn\""))[..] else { panic!("one") };
+    let expected = "of `long` has at most what its line sends in 4ms in flight, and its longest base RTT is 6ms";
+    assert!(said.contains(expected) && said.contains("at most 66 % of the line"), "{said}");
+    assert_eq!(warnings(&text("{ dcqcn = { window = \"7ms\" } }")), []);
+}
+
+#[test]
 fn what_flow_control_does_not_keep_is_told_of() {
     let text = |class: &str, second: u8| {
         format!(
