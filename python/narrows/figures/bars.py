@@ -11,11 +11,14 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
+from narrows.measures.named import value_if_any
 from narrows.measures.stats import Estimate, estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from narrows.frames import Frames
 
 _ROW = 22
 _CHARACTER = 6
@@ -43,6 +46,11 @@ def by_case(table: pl.DataFrame, column: str, scale: float = 1.0) -> dict[str, E
     """A column of a table of runs, times a scale, as an estimate for each case."""
     grouped = table.select("case", column).drop_nulls().group_by("case", maintain_order=True).agg(column)
     return scaled({case: estimate(values) for case, values in grouped.iter_rows()}, scale)
+
+
+def of_measure(frames: Frames, measure: str) -> dict[str, Estimate | None]:
+    """A named measure of each case; nothing where a case has none."""
+    return {case: estimate(list(value_if_any(frames.of([case]), measure, (case,)).values())) for case in frames.cases}
 
 
 def scaled(values: Mapping[str, Estimate | None], scale: float) -> dict[str, Estimate | None]:

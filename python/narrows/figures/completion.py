@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 import altair as alt
-import polars as pl
 
 from narrows.figures import bars, style
-from narrows.measures.named import value_by_seed
 from narrows.measures.stats import Estimate, estimate
 from narrows.measures.tables import SizeClass, fct_ms, in_class, samples_needed
 from narrows.wording import whole
@@ -74,17 +72,16 @@ def four_panels(frames: Frames, title: str) -> alt.TopLevelMixin:
     )
 
 
+def means(frames: Frames, title: str) -> alt.TopLevelMixin:
+    """The mean of small, medium, large and all flows."""
+    chosen = [panel(frames, own, "mean", f"{words}, mean") for own, words in CLASS_TITLES.items()]
+    return bars.draw(chosen, frames.cases).properties(title=alt.TitleParams(title, fontSize=15, offset=14))
+
+
 def against_length(frames: Frames) -> alt.TopLevelMixin:
     """Mean completion time of all flows, and unfinished work; a bar for each scheme and length of the run."""
     panels = [
-        bars.Panel("Completion time, mean of all flows", "ms", _by_case(frames, "fct_mean")),
-        bars.Panel("Unfinished work, mean over time", "MB", _by_case(frames, "unfinished_work")),
+        bars.Panel("Completion time, mean of all flows", "ms", bars.of_measure(frames, "fct_mean")),
+        bars.Panel("Unfinished work, mean over time", "MB", bars.of_measure(frames, "unfinished_work")),
     ]
     return bars.draw(panels, frames.cases, width=style.WIDTH // 2)
-
-
-def _by_case(frames: Frames, measure: str) -> dict[str, Estimate | None]:
-    rows = [
-        (case, value) for case in frames.cases for value in value_by_seed(frames.of([case]), measure, (case,)).values()
-    ]
-    return bars.by_case(pl.DataFrame(rows, schema={"case": pl.String, measure: pl.Float64}, orient="row"), measure)

@@ -85,6 +85,7 @@ def _only(frames: Frames, arm: str) -> Frames:
 FCT: Final[dict[str, tuple[SizeClass, str, str]]] = {
     "fct_small_mean": ("small", "mean", "Mean completion time of flows under 100 KB."),
     "fct_small_p99": ("small", "p99", "99th percentile of the completion time of flows under 100 KB."),
+    "fct_medium_mean": ("medium", "mean", "Mean completion time of flows from 100 KB to 10 MB."),
     "fct_large_mean": ("large", "mean", "Mean completion time of flows over 10 MB."),
     "fct_mean": ("all", "mean", "Mean completion time of all flows."),
 }

@@ -14,8 +14,8 @@ HIGHER: Final = frozenset({
     "utilisation_watched", "utilisation_line",
 })  # fmt: skip
 LOWER: Final = frozenset({
-    "fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean", "fct_small_p99_during", "message_mean",
-    "message_p95", "background_timeouts", "loss", "loss_dc", "loss_wan", "dropped_across", "dropped",
+    "fct_small_mean", "fct_small_p99", "fct_medium_mean", "fct_large_mean", "fct_mean", "fct_small_p99_during",
+    "message_mean", "message_p95", "background_timeouts", "loss", "loss_dc", "loss_wan", "dropped_across", "dropped",
     "dropped_of_largest", "dropped_of_others", "execution_time", "waiting_share", "request_mean", "request_median",
     "request_p95", "request_p99", "request_p999", "request_timeouts", "request_timeout_share", "timeout_wait",
     "handshake_mean", "rtt_largest", "rtt_long", "rtt_mean", "queueing_delay", "queueing_delay_largest", "queue_p50",
