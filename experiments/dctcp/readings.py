@@ -1,4 +1,4 @@
-"""Where the DCTCP paper allows several set-ups: which they are, and which its text favours, decided before any run."""
+"""Where the DCTCP paper allows several set-ups, and which its text favours: the one that was run first."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Where the GEMINI paper allows several set-ups: which they are, and which its text favours, decided before any run."""
+"""Where the GEMINI paper allows several set-ups, and which its text favours: the one that was run first."""
 
 from narrows.claims import Readings
 

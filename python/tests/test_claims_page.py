@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from conftest import CHECKOUT
 
-from narrows.claims import Claim, Paper, catalogue, causes, folders, page
+from narrows.claims import Claim, Paper, Readings, catalogue, causes, folders, page
 from narrows.claims.judge import Part, Verdict
 from narrows.errors import BadInput
 from narrows.measures.stats import estimate
@@ -71,6 +71,17 @@ def test_what_is_judged_has_value_interval_verdict_and_class(tmp_path):
     assert "x-003" not in text
     assert "| that a run can refute | H | 1 | 0 | 1 | 0 |" in text
     assert "| that a run can refute | M | 0 | 1 | 0 | 0 |" in text
+
+
+def test_readings_are_told_with_the_one_that_the_text_favours(tmp_path):
+    own = judged(claim("x-001"), "holds", 2.5)
+    (tmp_path / "page.md").write_text("")
+    several = Readings({"a": "as stated", "b": "the other way"}, why="it is stated", schemes={"a": {}, "b": {}})
+    paper = Paper("x", tmp_path, (own.claim,), {}, {}, readings={"fig1": several, "fig2": several})
+    text = page.table(paper, [own], {}, tmp_path / "page.md")
+    assert "\n**Readings**: where the text allows several set-ups." in text
+    favoured = "- fig1, fig2: a: as stated; b: the other way. The text favours a: it is stated."
+    assert text.endswith(favoured)
 
 
 def test_arithmetic_and_set_up_are_counted_apart(tmp_path):

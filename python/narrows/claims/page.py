@@ -59,7 +59,18 @@ def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standin
         made.append(_kept(found[name], verdict.claim, cause) if keeps else _row(paper, verdict, there, cause))
     claims = [verdict.claim for verdict in verdicts]
     told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
-    return "\n".join([*counts(claims, made), "", *HEADER, *made, *told])
+    return "\n".join([*counts(claims, made), "", *HEADER, *made, *told, *_readings(paper)])
+
+
+def _readings(paper: Paper) -> list[str]:
+    """A list of the set-ups that the paper's text allows; nothing where it allows one."""
+    ways = [filled(f"- {text}.") for text in scorecard.readings(paper)]
+    intro = filled(
+        "**Readings**: where the text allows several set-ups. A verdict is of the reading that the text favours; those "
+        "of the others stand beside it.",
+        indent="",
+    )
+    return ["", intro, "", *ways] if ways else []
 
 
 def counts(claims: Sequence[Claim], made: Sequence[str]) -> list[str]:
