@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 FILE: Final = "causes.toml"
 CLASSES: Final = {
     "set-up": "another set-up that the text allows would satisfy the claim",
-    "follows": "what we measure follows from the paper's own formulas and parameters, as an ablation shows",
+    "measure": "the measure by which we judge the claim decides, not what it says",
+    "follows": "what we measure follows from the paper's own formulas and parameters, as an ablation or a closed form shows",
     "contradicts": "the claim contradicts the paper's own parameters or arithmetic",
-    "not understood": "no ablation explains it",
+    "not understood": "why the paper's result differs has not been found",
 }
 """What a cause may be, and what that means."""
 
