@@ -9,6 +9,7 @@ most. Finished runs are kept and not made again; interrupting loses nothing.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,9 +170,18 @@ def caption(points: int) -> str:
     """What was run."""
     return (
         f"GEMINI's parameters drawn at random over {points} networks of two datacenters, a point for each: 16 hosts, "
-        f"web search at 90 % of the WAN, at least {FLOWS} flows, seeds {SEEDS}; over the defaults on the same network. "
-        f"gemini/tuning, Narrows {native.version()}."
+        f"web search both ways at 90 % of the WAN, at least {FLOWS} flows and {ROUND_TRIPS} RTTs, seeds {SEEDS}; over "
+        f"the defaults on the same network. Full runs. gemini/tuning, Narrows {native.version()}."
     )
+
+
+def told(table: pl.DataFrame, parameter: str, goal: str) -> str:
+    """Spearman's rank correlation with its 95 % interval on the scale of Fisher's z [Bonett 2000]."""
+    found = table.drop_nulls(goal)
+    rank = found.select(pl.corr(parameter, goal, method="spearman")).item()
+    reach = 1.96 * math.sqrt((1 + rank**2 / 2) / (found.height - 3))
+    low, high = (math.tanh(math.atanh(rank) + sign * reach) for sign in (-1, 1))
+    return f"{rank:.2f} ({low:.2f} to {high:.2f})"
 
 
 def main() -> None:
@@ -194,8 +204,7 @@ def main() -> None:
     table.write_parquet(folder / "hypercube.parquet")
     files.save(style.captioned(draw(table), caption(len(points))), folder, "hypercube")
     for goal, _, _ in GOALS:
-        ranks = {name: table.select(pl.corr(name, goal, method="spearman")).item() for name in RANGES}
-        print(goal, {name: round(value, 2) for name, value in ranks.items()})  # noqa: T201 - a script
+        print(goal, {name: told(table, name, goal) for name in RANGES})  # noqa: T201 - a script
 
 
 if __name__ == "__main__":
