@@ -197,6 +197,17 @@ def test_a_panel_without_a_percentile_says_how_many_requests_it_needs():
     assert "not evaluable" not in shown
 
 
+def test_a_value_of_the_paper_is_a_diamond_that_the_axis_reaches_and_the_title_tells_of():
+    panel = bars.Panel("X", "ms", {"a": estimate([2.0]), "b": estimate([3.0])}, stated={"a": 50.0, "left out": 900.0})
+    made = style.finished(bars.draw([panel], ["a", "b"]))
+    (shown,) = made["hconcat"]
+    (mark,) = (layer for layer in shown["layer"] if layer["mark"].get("shape") == "diamond")
+    assert [row["stated"] for row in made["datasets"][mark["data"]["name"]]] == [50.0]
+    assert shown["title"]["text"] == ["X; ◆ the paper's"]
+    (bar,) = (layer for layer in shown["layer"] if layer["mark"]["type"] == "bar")
+    assert bar["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(1.22 * 50)
+
+
 def test_the_axis_of_bars_ends_at_the_longest_that_is_drawn():
     panel = bars.Panel("X", "ms", {"a": estimate([2.0]), "left out": estimate([100.0])})
     (shown,) = style.finished(bars.draw([panel], ["a"]))["hconcat"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -40,6 +40,8 @@ class Panel:
     """Why there is no value where there is none."""
     absent: str = "not evaluable"
     """What stands in the place of a bar that is missing."""
+    stated: Mapping[str, float] = field(default_factory=dict)
+    """What a paper states, by case: drawn as a diamond, of which the title tells."""
 
 
 def by_case(table: pl.DataFrame, column: str, scale: float = 1.0) -> dict[str, Estimate | None]:
@@ -73,6 +75,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     empty = all(found is None for found in drawn)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
     reach = max((found.high for found in drawn if found and math.isfinite(found.high)), default=1.0)
+    reach = max([reach, *(panel.stated[case] for case in cases if case in panel.stated)])
     base = alt.Chart(data).encode(y=y)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
@@ -106,11 +109,29 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     layers += [hollow] if panel.pooled else []
     layers += [] if empty else [label]
     layers += [absent] if None in drawn else []
+    layers += [_stated(panel, cases, y)] if panel.stated and not empty else []
+    title = f"{panel.title}; ◆ the paper's" if panel.stated else panel.title
     return alt.layer(*layers).properties(
-        title=alt.TitleParams(style.wrapped(panel.title, width)),
+        title=alt.TitleParams(style.wrapped(title, width)),
         width=width,
         height=max(_ROW, beside.height) * len(cases),
     )
+
+
+def _stated(panel: Panel, cases: Sequence[str], y: alt.Y) -> alt.Chart:
+    """A diamond for each value of the paper."""
+    unit = f" {panel.unit}" if panel.unit else ""
+    rows = [
+        {"case": case, "stated": panel.stated[case], "text": f"{number(panel.stated[case], 4)}{unit}"}
+        for case in cases
+        if case in panel.stated
+    ]
+    mark = alt.Chart(style.rows(pl.DataFrame(rows))).mark_point(
+        shape="diamond", filled=True, size=70, color=style.INK, stroke="white", strokeWidth=1, opacity=1
+    )  # fmt: skip
+    tooltip = [alt.Tooltip("case:N", title="scheme"), alt.Tooltip("text:N", title="stated in the paper")]
+    drawn: alt.Chart = mark.encode(x=alt.X("stated:Q"), y=y, tooltip=tooltip)
+    return drawn
 
 
 def _row(panel: Panel, case: str) -> dict[str, object]:
