@@ -208,10 +208,12 @@ impl<'a> Walk<'a> {
             if let Some(look) = expired.into_iter().find(|look| look.trigger == Trigger::Timeout) {
                 self.push(RETRANSMISSION, SENDER, None, look.at);
                 self.push(TIMEOUT, SENDER, None, sent);
-            } else if !journey.flags.contains(Flags::RDMA)
-                && end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer)
-            {
-                // An adapter does not probe: what goes with a timer then was paced, or had no room.
+            } else if let Some(wait) = self.held(journey) {
+                // That it was lost was known; it left when it could, some time after the packet before it.
+                let before = self.sent_before(number, |other| other.payload > 0);
+                self.push(wait.name(), SENDER, None, before.map_or(sent, |before| self.journey(before).sent.max(sent)));
+                self.push(RETRANSMISSION, SENDER, None, sent);
+            } else if end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer) {
                 self.push(PROBE_TIMEOUT, SENDER, None, sent);
             } else {
                 self.push(RETRANSMISSION, SENDER, None, sent);
@@ -249,6 +251,13 @@ impl<'a> Walk<'a> {
             }
             Some(wait) => self.back_to_earlier(number, wait.name()),
         }
+    }
+
+    /// What kept the sender of a packet from sending it at once, though it wanted to, where it is not the window.
+    fn held(&self, journey: &Journey) -> Option<Wait> {
+        let end = self.end(journey.connection, journey.host);
+        let wait = end.looks.get((journey.look as usize).checked_sub(1)?)?.wait;
+        matches!(wait, Wait::Pacing | Wait::NearSource | Wait::HostPort | Wait::Adapter).then_some(wait)
     }
 
     /// The node that opened the flow's connection.

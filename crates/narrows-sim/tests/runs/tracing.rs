@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use narrows_core::packet::Mtu;
-use narrows_core::tcp::profile::Profile;
+use narrows_core::tcp::profile::{LossDetection, Profile};
 use narrows_core::transport::datagram::{self, SendRate};
 use narrows_core::transport::rdma;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -207,6 +207,33 @@ fn what_go_back_n_repeats_is_no_delivery() {
         }
     }
     assert!(lossy > 10, "{lossy}");
+}
+
+/// A pacing controller's repairs leave by the pacing timer, which is no probe.
+#[test]
+fn what_repairs_wait_for_is_their_pacing_and_no_probe() {
+    let profile = Profile {
+        tail_loss_probe: false,
+        early_retransmit: false,
+        loss_detection: LossDetection::DuplicateAcks,
+        ..smooth(Profile::LINUX_4_9)
+    };
+    let dumbbell = Dumbbell { profile, ..Dumbbell::default() };
+    let size = 300 * u64::from(Mtu::ETHERNET.segment_payload());
+    let mut repaired = 0;
+    for seed in 1..60 {
+        let mut plan = dumbbell.plan("bbr", false, Span::from_secs(2), one_flow(size));
+        plan.network.links[dumbbell.bottleneck()].loss = 1 << 25;
+        let found = traced(&plan, seed, Selection::All);
+        let (flow, rows) = (&found.flows[0], &by_flow(&found.trace)[&0]);
+        if flow.timeouts > 0 || sum(rows, |row| row.reason == "retransmission") == 0 {
+            continue;
+        }
+        repaired += 1;
+        assert_eq!(sum(rows, |row| row.reason == "probe-timeout"), 0, "{seed}: {rows:#?}");
+        assert_eq!(sum(rows, |_| true), flow.fct_ns.expect("it finishes"), "{flow:?}");
+    }
+    assert!(repaired > 10, "{repaired}");
 }
 
 #[test]
