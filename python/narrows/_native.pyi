@@ -104,6 +104,9 @@ def trace(plan_json: str, seed: int, flows: str | None = None) -> Run:
 def calibrate() -> float:
     """Nanoseconds per hold: one insertion and one removal in the reference queue of events."""
 
+def calibrate_memory() -> float:
+    """Nanoseconds per read along a random chain through 8 MB of memory."""
+
 class Path:
     """What a controller in Python sees of its path: seconds, bytes, packets, bit/s."""
 

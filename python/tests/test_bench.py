@@ -68,10 +68,14 @@ def test_json_is_a_line_for_each_workload_with_its_keys(counts):
         assert 0.5 < record["events_per_packet_hop"] < 2
         assert record["peak_rss_mib"] > 1
         assert record["repeats"] == 2
-        meets = record["holds_per_packet_hop"] <= record["must_holds"]
+        reads = record["ns_per_packet_hop"] / record["read_ns"]
+        assert record["reads_per_packet_hop"] == pytest.approx(reads, rel=0.2)
+        unit = record["must"].split()[1]
+        meets = record[f"{unit}_per_packet_hop"] <= record[f"must_{unit}"]
         assert record["meets_must"] is (None if record["noise"] else meets)
         assert record["simulated_seconds_per_cpu_second"] > 0
     assert records[0]["must_holds"] == 0.46
+    assert [record["must"].split()[1] for record in records] == ["holds", "reads"]
 
 
 def test_the_table_has_units_and_verdicts(counts):
@@ -80,15 +84,15 @@ def test_the_table_has_units_and_verdicts(counts):
     head, row = done.stdout[: done.stdout.index("W2")], done.stdout[done.stdout.index("W2") :]
     for words in ("CPU ns", "must,", "holds", "instructions", "MiB"):
         assert words in head
-    assert re.search(r"0\.600 [✓✗?]", row), row
+    assert re.search(r"0\.600 holds [✓✗?]", row), row
     assert "wall s" in row
     assert "spread of" in row
-    assert re.search(r"A hold took [\d.]+\s+ns\. Medians of 1 run", row)
+    assert re.search(r"A hold took [\d.]+\s+ns, a read\s+[\d.]+\s+ns\.\s+Medians\s+of\s+1\s+run", row)
 
 
 def sample(ns_per_packet_hop=40, waited=1.0):
     cpu_ns = 1000 * ns_per_packet_hop
-    return Sample(1000, 1000, 10**9, cpu_ns, round(waited * cpu_ns), 75.0, 2**24)
+    return Sample(1000, 1000, 10**9, cpu_ns, round(waited * cpu_ns), 75.0, 2**24, 25.0)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +114,14 @@ def test_where_the_machine_is_busy_no_goal_is_judged(samples, load, said):
 def test_a_busy_machine_is_named_below_the_table(counts, monkeypatch):
     monkeypatch.setattr(machine, "load", lambda: 3.0)
     done = bench("W1", "--repeat", "1")
-    assert "0.460 ?" in done.stdout
+    assert "0.460 holds ?" in done.stdout
     assert "the load was 3 before the first run" in " ".join(done.stdout.split())
 
 
 def test_the_widest_tables_fit_a_terminal_of_80_columns():
     cost = {
-        "workload": "W5-default", "ns_per_packet_hop": 123.4, "holds_per_packet_hop": 1.234, "must_holds": 0.552,
+        "workload": "W5-default", "ns_per_packet_hop": 123.4, "holds_per_packet_hop": 1.234,
+        "reads_per_packet_hop": 12.34, "must": "0.552 holds",
         "meets_must": None, "aim_holds": 0.123, "instructions_per_packet_hop": 1234.5, "packet_hops": 123_456_789,
         "peak_rss_mib": 123.4, "events_per_packet_hop": 1.2345, "simulated_seconds_per_cpu_second": 0.001234,
         "wall_seconds_per_cpu_second": 1.2345, "spread": 0.1234, "simulated_us": 600,

@@ -201,4 +201,4 @@ def test_a_page_has_the_claims_the_classes_and_the_causes_of_its_paper(path):
     short = {name: cells[page.CLASS] for name, cells in found.items() if cells[page.VERDICT] in page.SHORT}
     assert short == {name: why[name].kind if name in why else page.OPEN for name in short}
     told = text[text.rindex("\n| ") :].partition("<!-- /")[0].partition("\n\n")[2]
-    assert told.split() == " ".join(page.reasons(words, why)).split()
+    assert told.split() == " ".join([*page.reasons(words, why), *page.readings(paper)]).split()

@@ -33,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::start, module)?)?;
     module.add_function(wrap_pyfunction!(run::trace, module)?)?;
     module.add_function(wrap_pyfunction!(run::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(run::calibrate_memory, module)?)?;
     narrows_c::run_python_with(controller::load);
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use narrows_plan::Plan;
 use narrows_results::{Results, capture};
-use narrows_sim::{Progress, Ran, Selection, Wanted, hold_ns};
+use narrows_sim::{Progress, Ran, Selection, Wanted, hold_ns, read_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -177,6 +177,12 @@ fn wanted(plan: &Plan, flows: &str) -> Result<Vec<Wanted>, String> {
 #[pyfunction]
 pub(crate) fn calibrate(py: Python<'_>) -> f64 {
     py.detach(hold_ns)
+}
+
+/// Nanoseconds per read along a random chain through 8 MB of memory on this machine, now.
+#[pyfunction]
+pub(crate) fn calibrate_memory(py: Python<'_>) -> f64 {
+    py.detach(read_ns)
 }
 
 /// Nanoseconds per hold on this machine, at most a minute ago.

@@ -22,7 +22,7 @@ mod parallel;
 mod simulation;
 mod trace;
 
-pub use calibrate::{hold_ns, thread_cpu_ns};
+pub use calibrate::{hold_ns, read_ns, thread_cpu_ns};
 pub use narrows_network::Partition;
 pub use parallel::{Ran, run, run_in_parts, run_traced};
 pub use simulation::{Progress, SimError, Simulation};

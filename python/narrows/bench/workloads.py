@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from narrows.errors import bad_input
+from narrows.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,13 @@ class Workload:
     """What a packet-hop may cost at most, in holds."""
     aim_holds: float
     """What a packet-hop should cost, in holds."""
+    must_reads: float | None = None
+    """In place of `must_holds` where memory decides: what a packet-hop may cost at most, in reads."""
+
+    @property
+    def must(self) -> str:
+        """What a packet-hop may cost at most, with its unit."""
+        return f"{number(self.must_holds)} holds" if self.must_reads is None else f"{number(self.must_reads)} reads"
 
     @property
     def file(self) -> Path:

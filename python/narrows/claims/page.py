@@ -59,10 +59,10 @@ def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standin
         made.append(_kept(found[name], verdict.claim, cause) if keeps else _row(paper, verdict, there, cause))
     claims = [verdict.claim for verdict in verdicts]
     told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
-    return "\n".join([*counts(claims, made), "", *HEADER, *made, *told, *_readings(paper)])
+    return "\n".join([*counts(claims, made), "", *HEADER, *made, *told, *readings(paper)])
 
 
-def _readings(paper: Paper) -> list[str]:
+def readings(paper: Paper) -> list[str]:
     """A list of the set-ups that the paper's text allows; nothing where it allows one."""
     ways = [filled(f"- {text}.") for text in scorecard.readings(paper)]
     intro = filled(
@@ -98,7 +98,7 @@ def reasons(words: Mapping[str, str], why: Mapping[str, causes.Cause]) -> list[s
     for kind, meaning in causes.CLASSES.items():
         own = {cause: names for cause, names in named.items() if cause.kind == kind}
         if own:
-            lines += ["", f"**{kind.capitalize()}**: {meaning}.", ""]
+            lines += ["", filled(f"**{kind.capitalize()}**: {meaning}.", indent=""), ""]
             lines += [filled(f"- {', '.join(names)}: {cause.about}") for cause, names in own.items()]
     return lines
 

@@ -195,11 +195,11 @@ def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | N
 def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:
     from statistics import median
 
-    hold_ns = median(record["hold_ns"] for record in records)
+    hold_ns, read_ns = (median(record[name] for record in records) for name in ("hold_ns", "read_ns"))
     noise = dict.fromkeys(why for record in records for why in record["noise"])
     return (
-        f"A hop is a packet-hop. A hold took {wording.number(hold_ns)} ns. Medians of {wording.plural(repeat, 'run')} "
-        "in turn. Instructions are those of a shorter run, without set-up."
+        f"A hop is a packet-hop. A hold took {wording.number(hold_ns)} ns, a read {wording.number(read_ns)} ns. "
+        f"Medians of {wording.plural(repeat, 'run')} in turn. Instructions are those of a shorter run, without set-up."
     ) + (f" Times are not judged (?), as this machine was busy: {'; '.join(noise)}." if noise else "")
 
 
