@@ -204,7 +204,7 @@ wheel: target/wheel-tools/bin/maturin
 		--out target/wheels
 	@ls -1t target/wheels/*.whl | head -1
 
-## The wheel to publish: compiled along a profile of the benchmark's workloads, which saves 2 to 5 % of the instructions.
+## The wheel to publish: compiled along a profile of the benchmark's workloads, which saves 2 to 4 % of the instructions.
 release-wheel: $(PROFILE)
 	@$(MAKE) --no-print-directory wheel CARGO_TARGET_DIR=target/wheel \
 		RUSTFLAGS=-Cprofile-use=$(CURDIR)/$(PROFILE)

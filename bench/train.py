@@ -1,6 +1,6 @@
 """Runs the quick variants of the benchmark's workloads once, to tell an instrumented module which code is hot.
 
-python bench/train.py    # with the module that `make wheel` compiled for this on PYTHONPATH
+python bench/train.py    # with the module on PYTHONPATH that `make release-wheel` compiled for this
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ class Comparison(Tabular):
         """
         first, *others = results
         if along is not None and others:
-            raise bad_input("several results have no axis in common to compare along", "give one result")
+            raise bad_input(
+                "values of an axis are compared within one result", "leave out --along, or all results but one"
+            )
         if along is None and not others and len(first.frames.cases) == 1:
             raise bad_input(
                 "only one scheme: nothing to compare it with; give a second result",
@@ -109,6 +111,7 @@ class Comparison(Tabular):
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
             *([_without_base(first)] if not others and along is None else []),
+            *([_without_first(first, _axis(first, along))] if along is not None else []),
             *_fewer_seeds(self.rows),
             *_without_congestion(results),
             *_unfinished(results),
@@ -314,27 +317,44 @@ def _axis(results: Results, name: str) -> str:
 def along_axis(results: Results, axis: str) -> list[Row]:
     """Every scheme at each value of an axis against itself at the first, the other axes being equal.
 
-    Raises `BadInput` where no two configurations of a scheme differ in this axis alone.
+    Configurations of which the first value has no runs are left out. Raises `BadInput` where none is left.
     """
     found = Configurations.of(results.frames)
-    place, short = found.axes.index(axis), short_names(found.axes)[axis]
-    alike: dict[tuple[str, tuple[str | None, ...]], list[tuple[str, str]]] = {}
+    place, short, first = found.axes.index(axis), short_names(found.axes)[axis], found.values[axis][0]
+    alike: dict[tuple[str, tuple[str | None, ...]], dict[str, str]] = {}
     for case, (scheme, point) in found.cases.items():
         if (value := point[place]) is not None:
             elsewhere = (*point[:place], None, *point[place + 1 :])
-            name = SEPARATOR.join([scheme, f"{short}={value}"])
-            alike.setdefault((scheme, elsewhere), []).append((case, name))
-    if all(len(cases) == 1 for cases in alike.values()):
+            alike.setdefault((scheme, elsewhere), {})[value] = case
+    pairs = [(of, cases[first], cases) for of, cases in alike.items() if first in cases and len(cases) > 1]
+    if not pairs:
         raise bad_input(
-            f"no two configurations of '{results.entry.identifier}' differ in {axis} alone",
+            f"no two configurations of '{results.entry.identifier}' differ in {axis} alone, one of them with {first}",
             "compare along another axis, or leave --along out",
         )
+
+    def side(scheme: str, value: str, case: str) -> _Side:
+        return results, case, SEPARATOR.join([scheme, f"{short}={value}"])
+
     return [
         row
-        for (_, elsewhere), ((base, named), *others) in alike.items()
-        for case, name in others
-        for row in _pair((results, base, named), (results, case, name), tuple(found.named(elsewhere).items()))
+        for (scheme, elsewhere), base, cases in pairs
+        for value, case in cases.items()
+        if value != first
+        for row in _pair(side(scheme, first, base), side(scheme, value, case), tuple(found.named(elsewhere).items()))
     ]
+
+
+def _without_first(results: Results, axis: str) -> str:
+    """A sentence where the first value of an axis is missing in configurations that have others; else nothing."""
+    found = Configurations.of(results.frames)
+    place, first = found.axes.index(axis), found.values[axis][0]
+    having: dict[tuple[str, tuple[str | None, ...]], set[str | None]] = {}
+    for scheme, point in found.cases.values():
+        having.setdefault((scheme, (*point[:place], *point[place + 1 :])), set()).add(point[place])
+    without = sum(first not in values for values in having.values() if values != {None})
+    left_out = f"{wording.plural(without, 'configuration')} without {axis}={first} to compare with: left out"
+    return left_out if without else ""
 
 
 def _without_base(results: Results) -> str:

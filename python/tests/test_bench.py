@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_the_table_has_units_and_verdicts(counts):
     done = bench("W2", "--repeat", "1")
     assert done.exit_code == 0, done.output
     head, row = done.stdout[: done.stdout.index("W2")], done.stdout[done.stdout.index("W2") :]
-    for words in ("CPU ns", "must,", "holds", "instructions", "MiB"):
+    for words in ("CPU ns", "must", "holds", "instructions", "MiB"):
         assert words in head
     assert re.search(r"0\.600 holds [✓✗?]", row), row
     assert "wall s" in row
@@ -109,6 +110,14 @@ def test_where_the_machine_is_busy_no_goal_is_judged(samples, load, said):
     found = Measurement(workloads.select(["W1"])[0], tuple(samples), None).record(load)
     assert found["noise"] == said
     assert found["meets_must"] is (None if said else False)
+
+
+@pytest.mark.parametrize(("must", "meets"), [(1.5, False), (1.7, True)])
+def test_a_goal_in_reads_is_judged_by_reads(must, meets):
+    workload = replace(workloads.select(["W3"])[0], must_reads=must)
+    found = Measurement(workload, (sample(40), sample(40)), None).record(0.1)
+    assert (found["reads_per_packet_hop"], found["must"]) == (1.6, f"{must:.2f} reads")
+    assert found["meets_must"] is meets
 
 
 def test_a_busy_machine_is_named_below_the_table(counts, monkeypatch):

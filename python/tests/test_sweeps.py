@@ -156,6 +156,17 @@ def test_along_an_axis_each_scheme_is_compared_with_itself_at_the_first_value(na
     assert (both.ratio, both.configurations) == (pytest.approx((50 * 2) ** 0.25), 2)
 
 
+def test_configurations_without_the_first_value_are_told_and_left_out():
+    runs = [("cubic", {LOAD: load, BETA: "0.1"}, (time,)) for load, time in (("0.2", 1), ("0.8", 3), ("0.9", 5))]
+    runs += [("cubic", {LOAD: load, BETA: "0.2"}, (time,)) for load, time in (("0.8", 7), ("0.9", 8))]
+    found = compared(swept((LOAD, BETA), *runs), along="load")
+    assert [(point, other, ratio) for point, _, other, ratio in small(found)] == [
+        ({BETA: "0.1"}, "cubic · load=0.8", pytest.approx(3)),
+        ({BETA: "0.1"}, "cubic · load=0.9", pytest.approx(5)),
+    ]
+    assert f"1 configuration without {LOAD}=0.2 to compare with: left out" in found.notices
+
+
 def test_an_axis_that_cannot_be_compared_along_says_why():
     diagonal = [("cubic", {LOAD: at, BETA: at}, (1,)) for at in ("0.1", "0.2")]
     with pytest.raises(BadInput, match=f"no two configurations of 's' differ in {LOAD} alone"):
@@ -441,7 +452,7 @@ def test_values_of_an_axis_are_compared_from_the_command_line(along):
     assert table["ratio"].to_list() == pytest.approx([row["ratio"] for row in rows])
     two = narrows("compare", "along", "along", "--along", "delay")
     assert two.returncode == 2
-    assert "give one result" in two.stderr
+    assert "leave out --along, or all results but one" in two.stderr
 
 
 @pytest.mark.simulator

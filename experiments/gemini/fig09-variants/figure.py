@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def draw(results: Results) -> alt.TopLevelMixin:
     """A panel for each threshold, a bar for each variant."""
     found = Configurations.of(results.frames)
+    values = bars.of_measure(results.frames, "goodput_total")
     panels = []
     for point in found.points:
         at = found.at(point)
-        values = bars.of_measure(results.frames, "goodput_total")
         shown = {scheme: values.get(case) for scheme, case in at.items()}
         panels.append(bars.Panel(f"K = {point[0].removesuffix('pkt')} packets", "Mbit/s", shown))
     return bars.draw(panels, found.schemes)

@@ -179,6 +179,8 @@ def told(table: pl.DataFrame, parameter: str, goal: str) -> str:
     """Spearman's rank correlation with its 95 % interval on the scale of Fisher's z [Bonett 2000]."""
     found = table.drop_nulls(goal)
     rank = found.select(pl.corr(parameter, goal, method="spearman")).item()
+    if found.height <= 3 or rank is None or abs(rank) >= 1:
+        return f"{rank} of {found.height} points: no interval"
     reach = 1.96 * math.sqrt((1 + rank**2 / 2) / (found.height - 3))
     low, high = (math.tanh(math.atanh(rank) + sign * reach) for sign in (-1, 1))
     return f"{rank:.2f} ({low:.2f} to {high:.2f})"

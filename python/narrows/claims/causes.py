@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE: Final = "causes.toml"
 CLASSES: Final = {
     "set-up": "another set-up that the text allows would satisfy the claim",
-    "measure": "the measure by which we judge the claim decides, not what it says",
+    "measure": "our measure of the claim decides; the figure shows what the claim says",
     "follows": "what we measure follows from the paper's own formulas and parameters, as an ablation or formula shows",
     "contradicts": "the claim contradicts the paper's own parameters or arithmetic",
     "not understood": "why the paper's result differs has not been found",

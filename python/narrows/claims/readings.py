@@ -25,7 +25,7 @@ class Readings:
     """Of one figure."""
 
     about: Mapping[str, str]
-    """What each is, by its value of the axis. The first is the one that the text favours, decided before any run."""
+    """What each is, by its value of the axis. The first is the one that the text favours."""
     why: str
     """Why the text favours it."""
     axis: str = AXIS

@@ -34,7 +34,7 @@ MARKS: Final = "✓ true, or in the accepted interval; ≈ overlaps it; ✗ neit
 """What stands before each thing that was measured."""
 READINGS: Final = (
     "Where a paper's text allows several set-ups, each is run. A claim's verdict is that under the reading which the "
-    "text favours, as argued before any run; those under the others stand beside it, and none of them counts."
+    "text favours; those under the others stand beside it, and none of them counts."
 )
 MAX_LISTED: Final = 3
 """Of one claim so many of each outcome are listed: a sweep has dozens."""

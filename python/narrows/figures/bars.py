@@ -75,7 +75,8 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     empty = all(found is None for found in drawn)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
     reach = max((found.high for found in drawn if found and math.isfinite(found.high)), default=1.0)
-    reach = max([reach, *(panel.stated[case] for case in cases if case in panel.stated)])
+    stated = {} if empty else {case: panel.stated[case] for case in cases if case in panel.stated}
+    reach = max([reach, *stated.values()])
     base = alt.Chart(data).encode(y=y)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
@@ -109,8 +110,8 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     layers += [hollow] if panel.pooled else []
     layers += [] if empty else [label]
     layers += [absent] if None in drawn else []
-    layers += [_stated(panel, cases, y)] if panel.stated and not empty else []
-    title = f"{panel.title}; ◆ the paper's" if panel.stated else panel.title
+    layers += [_stated(stated, panel.unit, y)] if stated else []
+    title = f"{panel.title}; ◆ the paper's" if stated else panel.title
     return alt.layer(*layers).properties(
         title=alt.TitleParams(style.wrapped(title, width)),
         width=width,
@@ -118,14 +119,10 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     )
 
 
-def _stated(panel: Panel, cases: Sequence[str], y: alt.Y) -> alt.Chart:
+def _stated(stated: Mapping[str, float], unit: str, y: alt.Y) -> alt.Chart:
     """A diamond for each value of the paper."""
-    unit = f" {panel.unit}" if panel.unit else ""
-    rows = [
-        {"case": case, "stated": panel.stated[case], "text": f"{number(panel.stated[case], 4)}{unit}"}
-        for case in cases
-        if case in panel.stated
-    ]
+    of_unit = f" {unit}" if unit else ""
+    rows = [{"case": case, "stated": value, "text": f"{number(value, 4)}{of_unit}"} for case, value in stated.items()]
     mark = alt.Chart(style.rows(pl.DataFrame(rows))).mark_point(
         shape="diamond", filled=True, size=70, color=style.INK, stroke="white", strokeWidth=1, opacity=1
     )  # fmt: skip

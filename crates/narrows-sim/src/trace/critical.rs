@@ -210,10 +210,14 @@ impl<'a> Walk<'a> {
                 self.push(TIMEOUT, SENDER, None, sent);
             } else if let Some(wait) = self.held(journey) {
                 // That it was lost was known; it left when it could, some time after the packet before it.
-                let before = self.sent_before(number, |other| other.payload > 0);
+                let at = self.at;
+                let before = self.sent_before(number, |other| other.payload > 0 && other.sent < at);
                 self.push(wait.name(), SENDER, None, before.map_or(sent, |before| self.journey(before).sent.max(sent)));
                 self.push(RETRANSMISSION, SENDER, None, sent);
-            } else if end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer) {
+            } else if !journey.flags.contains(Flags::RDMA)
+                && end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer)
+            {
+                // An adapter does not probe.
                 self.push(PROBE_TIMEOUT, SENDER, None, sent);
             } else {
                 self.push(RETRANSMISSION, SENDER, None, sent);
@@ -253,11 +257,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What kept the sender of a packet from sending it at once, though it wanted to, where it is not the window.
+    /// What a packet waited for that its sender wanted to send, where it is not the window: it left as this ended, and not as
+    /// an acknowledgement came, for what that reports lost may leave at once.
     fn held(&self, journey: &Journey) -> Option<Wait> {
-        let end = self.end(journey.connection, journey.host);
-        let wait = end.looks.get((journey.look as usize).checked_sub(1)?)?.wait;
-        matches!(wait, Wait::Pacing | Wait::NearSource | Wait::HostPort | Wait::Adapter).then_some(wait)
+        let looks = &self.end(journey.connection, journey.host).looks;
+        let sent_by = looks.get(journey.look as usize)?;
+        let wait = looks.get((journey.look as usize).checked_sub(1)?)?.wait;
+        let held = matches!(wait, Wait::Pacing | Wait::NearSource | Wait::HostPort | Wait::Adapter);
+        (held && !matches!(sent_by.trigger, Trigger::Packet(_))).then_some(wait)
     }
 
     /// The node that opened the flow's connection.

@@ -220,7 +220,7 @@ fn what_repairs_wait_for_is_their_pacing_and_no_probe() {
     };
     let dumbbell = Dumbbell { profile, ..Dumbbell::default() };
     let size = 300 * u64::from(Mtu::ETHERNET.segment_payload());
-    let mut repaired = 0;
+    let (mut repaired, mut paced) = (0, 0);
     for seed in 1..60 {
         let mut plan = dumbbell.plan("bbr", false, Span::from_secs(2), one_flow(size));
         plan.network.links[dumbbell.bottleneck()].loss = 1 << 25;
@@ -232,8 +232,12 @@ fn what_repairs_wait_for_is_their_pacing_and_no_probe() {
         repaired += 1;
         assert_eq!(sum(rows, |row| row.reason == "probe-timeout"), 0, "{seed}: {rows:#?}");
         assert_eq!(sum(rows, |_| true), flow.fct_ns.expect("it finishes"), "{flow:?}");
+        // A repair that left by the timer: what it waited for since the packet before it follows what it waited for as lost.
+        let waits = rows.windows(2).filter(|two| two[0].reason == "retransmission" && two[1].reason == "pacing");
+        paced += waits.count();
     }
     assert!(repaired > 10, "{repaired}");
+    assert!(paced > 5, "{paced} of {repaired}");
 }
 
 #[test]
