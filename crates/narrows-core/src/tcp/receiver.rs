@@ -63,6 +63,8 @@ pub(super) struct Receiver {
     /// Ranges that arrived beyond a hole, ascending, apart from each other.
     beyond: VecDeque<(Seq, Seq)>,
     beyond_bytes: u64,
+    /// End of what was offered; known while something lies beyond a hole.
+    edge: Seq,
     /// The ranges to report, most recently touched first (Linux `selective_acks`).
     recent: [(Seq, Seq); 4],
     recent_count: u8,
@@ -106,6 +108,7 @@ impl Receiver {
             acknowledged: Seq::FIRST,
             beyond: VecDeque::new(),
             beyond_bytes: 0,
+            edge: Seq::FIRST,
             recent: [(Seq::SYN, Seq::SYN); 4],
             recent_count: 0,
             duplicate: None,
@@ -210,6 +213,9 @@ impl Receiver {
             self.duplicate = Some((arrival.start, self.next));
         }
         if arrival.start > self.next {
+            if self.beyond_bytes == 0 {
+                self.edge = self.acknowledged.plus(u64::from(self.window(stack)) << self.window_scale);
+            }
             let crowds_out = self.store(arrival.start, arrival.end);
             self.report(now, crowds_out);
             return;
@@ -464,12 +470,12 @@ impl Receiver {
         self.pending = Pending::Nothing;
         self.reports.waiting = 0;
         self.acknowledged = self.next;
-        AckFields {
-            ack: self.next,
-            ece: self.congestion && stack.ecn != EcnMode::Off,
-            timestamp_echo: self.timestamp,
-            window: self.window(stack),
+        let window = self.window(stack);
+        if self.beyond_bytes > 0 {
+            self.edge = self.edge.max(self.next.plus(u64::from(window) << self.window_scale));
         }
+        let ece = self.congestion && stack.ecn != EcnMode::Off;
+        AckFields { ack: self.next, ece, timestamp_echo: self.timestamp, window }
     }
 
     /// What arrived out of order or twice; of the latter nothing is left to report afterwards.
@@ -514,9 +520,19 @@ impl Receiver {
     }
 
     /// The window to offer, scaled.
+    #[inline]
     pub(super) fn window(&self, stack: &Stack) -> u16 {
-        let free = self.capacity(stack).saturating_sub(self.beyond_bytes);
-        u16::try_from(free >> self.window_scale).unwrap_or(u16::MAX)
+        let window = self.capacity(stack) >> self.window_scale;
+        let window = if self.beyond_bytes == 0 { window } else { self.window_above_hole(stack) };
+        u16::try_from(window).unwrap_or(u16::MAX)
+    }
+
+    /// What lies beyond a hole takes room, but not what was offered before [RFC 9293 §3.8.6, Linux `tcp_select_window`]: else
+    /// reports of a hole would differ in their windows, and be no duplicate acknowledgements [RFC 5681 §2].
+    #[inline(never)]
+    fn window_above_hole(&self, stack: &Stack) -> u64 {
+        let free = self.capacity(stack).saturating_sub(self.beyond_bytes) >> self.window_scale;
+        free.max(self.edge.since(self.next).div_ceil(1 << self.window_scale))
     }
 }
 
