@@ -164,7 +164,7 @@ impl Endpoint {
         }
         if segment.length == 0 {
             if stack.profile.adaptive_buffers.is_some() {
-                self.receiver.note_timestamp(segment.timestamp);
+                self.receiver.note_timestamp(segment);
             }
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let before = self.receiver.next_expected();

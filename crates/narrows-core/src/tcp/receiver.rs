@@ -504,10 +504,12 @@ impl Receiver {
         most > 0 && self.beyond_bytes + length > most
     }
 
-    /// A bare acknowledgement had this timestamp: by its echo the peer's receiver tells RTTs apart.
-    pub(super) fn note_timestamp(&mut self, timestamp: u32) {
-        if timestamp.wrapping_sub(self.timestamp) <= u32::MAX / 2 {
-            self.timestamp = timestamp;
+    /// The timestamp of a bare acknowledgement: by its echo the peer's receiver tells RTTs apart. Beyond a hole it is not taken
+    /// [RFC 7323 §4.3].
+    pub(super) fn note_timestamp(&mut self, segment: &Segment) {
+        let older = segment.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
+        if Seq::expand(segment.seq, self.next) <= self.acknowledged && !older {
+            self.timestamp = segment.timestamp;
         }
     }
 
