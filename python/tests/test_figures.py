@@ -208,6 +208,17 @@ def test_a_value_of_the_paper_is_a_diamond_that_the_axis_reaches_and_the_title_t
     assert bar["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(1.22 * 50)
 
 
+def test_bars_of_a_measure_have_each_case_and_nothing_where_it_has_none():
+    sizes = ((99_999, 1.0), (100_000, 2.0), (10_000_000, 4.0), (10_000_001, 8.0))
+    port = ("b", "wan", 1, 0, 0.1)
+    made = frames(
+        [flows(*sizes), flows((99_999, 1.0), case="small alone")], [ports(port), ports(port, case="small alone")]
+    )
+    found = bars.of_measure(made, "fct_medium_mean")
+    assert found["a"].mean == pytest.approx(3.0), "from 100 KB to 10 MB, both included"
+    assert found["small alone"] is None
+
+
 def test_the_axis_of_bars_ends_at_the_longest_that_is_drawn():
     panel = bars.Panel("X", "ms", {"a": estimate([2.0]), "left out": estimate([100.0])})
     (shown,) = style.finished(bars.draw([panel], ["a"]))["hconcat"]
