@@ -63,8 +63,6 @@ pub(super) struct Receiver {
     /// Ranges that arrived beyond a hole, ascending, apart from each other.
     beyond: VecDeque<(Seq, Seq)>,
     beyond_bytes: u64,
-    /// End of what was offered; known while something lies beyond a hole.
-    edge: Seq,
     /// The ranges to report, most recently touched first (Linux `selective_acks`).
     recent: [(Seq, Seq); 4],
     recent_count: u8,
@@ -75,8 +73,10 @@ pub(super) struct Receiver {
     completed: VecDeque<Tag>,
     pending: Pending,
     quick_acks: u8,
-    /// By how much the window to offer is still to grow, bytes.
-    growth_left: u64,
+    /// By how much the window to offer is still to grow, bytes: at most a buffer, 1 GiB.
+    growth_left: u32,
+    /// End of what was offered, as it travels; known while something lies beyond a hole.
+    edge: u32,
     /// The timestamp to echo: of the earliest segment not yet acknowledged [RFC 7323 §4.3].
     timestamp: u32,
     /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
@@ -108,7 +108,6 @@ impl Receiver {
             acknowledged: Seq::FIRST,
             beyond: VecDeque::new(),
             beyond_bytes: 0,
-            edge: Seq::FIRST,
             recent: [(Seq::SYN, Seq::SYN); 4],
             recent_count: 0,
             duplicate: None,
@@ -116,7 +115,8 @@ impl Receiver {
             completed: VecDeque::new(),
             pending: Pending::Nothing,
             quick_acks: stack.profile.quick_acks,
-            growth_left: growth(stack),
+            growth_left: u32::try_from(growth(stack)).unwrap_or(u32::MAX),
+            edge: Seq::FIRST.wire(),
             window_scale: stack.profile.window_scale(),
             timestamp: 0,
             congestion: false,
@@ -214,7 +214,7 @@ impl Receiver {
         }
         if arrival.start > self.next {
             if self.beyond_bytes == 0 {
-                self.edge = self.acknowledged.plus(u64::from(self.window(stack)) << self.window_scale);
+                self.edge = self.acknowledged.plus(u64::from(self.window(stack)) << self.window_scale).wire();
             }
             let crowds_out = self.store(arrival.start, arrival.end);
             self.report(now, crowds_out);
@@ -272,7 +272,8 @@ impl Receiver {
     #[inline(always)]
     fn grow_window(&mut self, length: u64, stack: &Stack) {
         if self.growth_left > 0 && length >= MIN_FOR_GROWTH {
-            self.growth_left = self.growth_left.saturating_sub(2 * length.max(stack.mss()));
+            let grown = u32::try_from(2 * length.max(stack.mss())).unwrap_or(u32::MAX);
+            self.growth_left = self.growth_left.saturating_sub(grown);
             self.quick_acks |= 1;
         }
     }
@@ -472,7 +473,7 @@ impl Receiver {
         self.acknowledged = self.next;
         let window = self.window(stack);
         if self.beyond_bytes > 0 {
-            self.edge = self.edge.max(self.next.plus(u64::from(window) << self.window_scale));
+            self.edge = self.edge().max(self.next.plus(u64::from(window) << self.window_scale)).wire();
         }
         let ece = self.congestion && stack.ecn != EcnMode::Off;
         AckFields { ack: self.next, ece, timestamp_echo: self.timestamp, window }
@@ -534,7 +535,11 @@ impl Receiver {
     #[inline(never)]
     fn window_above_hole(&self, stack: &Stack) -> u64 {
         let free = self.capacity(stack).saturating_sub(self.beyond_bytes) >> self.window_scale;
-        free.max(self.edge.since(self.next).div_ceil(1 << self.window_scale))
+        free.max(self.edge().since(self.next).div_ceil(1 << self.window_scale))
+    }
+
+    fn edge(&self) -> Seq {
+        Seq::expand(self.edge, self.next)
     }
 }
 
