@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -168,6 +169,17 @@ def test_a_capture_has_what_left_and_reached_the_port_with_its_numbers_marks_and
     # What senders of data were like is beside their packets.
     comments = [meta.comments for _, meta in RawPcapNgReader(str(path)) if meta.comments]
     assert any(b"cwnd" in comment for all_of in comments for comment in all_of)
+
+
+def test_lost_syns_are_named_with_their_port_beside_lost_data(lossy):
+    flow = lossy.flows["flow"][0]
+    assert " with data dropped or lost" in Explanation.of(lossy).why(flow)
+    assert "SYN" not in Explanation.of(lossy).why(flow)
+    syn = pl.col("flags").cast(pl.String) == "SYN"
+    port = lossy.hops.filter(syn & (pl.col("hop") == 1))["port"][0]
+    hops = lossy.hops.with_columns(dropped=pl.col("dropped") | (syn & (pl.col("hop") == 1)))
+    told = Explanation.of(replace(lossy, hops=hops)).why(flow)
+    assert told.endswith(f"1 SYN or SYN-ACK dropped or lost at {port}")
 
 
 def test_every_lost_packet_of_a_flow_is_dropped_once_and_sent_again(lossy):

@@ -45,18 +45,17 @@ class Explanation(Tabular):
     """The stretches, as `narrows.columns` says."""
     drops: pl.DataFrame
     """Packets with data that each port dropped or its wire lost: `flow`, `port`, `packets`, most first."""
+    lost_syns: pl.DataFrame
+    """The same of SYNs and SYN-ACKs."""
 
     @classmethod
     def of(cls, traced: Traced, by: str = "slowdown") -> Explanation:
         """Of the flows that were traced and have finished."""
         finished = traced.flows.filter(pl.col("finished")).sort(_COLUMNS[by], "flow", descending=[True, False])
-        dropped = (
-            traced.hops.filter(pl.col("dropped") & (pl.col("payload_bytes") > 0))
-            .group_by("flow", "port")
-            .agg(packets=pl.len())
-        )
-        drops = dropped.sort("flow", "packets", "port", descending=[False, True, False])
-        return cls(traced.case, traced.seed, finished, traced.times, drops)
+        lost = traced.hops.filter(pl.col("dropped"))
+        syn = pl.col("flags").cast(pl.String).str.split("|").list.contains("SYN")
+        tables = (_by_port(lost.filter(which)) for which in (pl.col("payload_bytes") > 0, syn))
+        return cls(traced.case, traced.seed, finished, traced.times, *tables)
 
     @cached_property
     def parts(self) -> pl.DataFrame:
@@ -129,8 +128,10 @@ class Explanation(Tabular):
         if row["drop_port"] is not None:
             few, total = row["drop_port_packets"], row["dropped_packets"]
             at = f" at {row['drop_port']}"
-            lost = f"{wording.plural(total, 'packet')} dropped or lost"
+            lost = f"{wording.plural(total, 'packet')} with data dropped or lost"
             spent.append(lost + (at if few == total else f", {few}{at}"))
+        for port, packets in self.lost_syns.filter(pl.col("flow") == flow).select("port", "packets").iter_rows():
+            spent.append(f"{wording.plural(packets, 'SYN or SYN-ACK')} dropped or lost at {port}")
         return ", ".join(told) + (f"; {', '.join(spent)}" if spent else "")
 
     def path_of(self, flow: int) -> pl.DataFrame:
@@ -141,6 +142,12 @@ class Explanation(Tabular):
         return summed.sort("ns", "reason", "place", "port", descending=[True, False, False, False]).with_columns(
             share=pl.col("ns") / total
         )
+
+
+def _by_port(lost: pl.DataFrame) -> pl.DataFrame:
+    """How many of these packets each port dropped or its wire lost, by flow, most first."""
+    counted = lost.group_by("flow", "port").agg(packets=pl.len())
+    return counted.sort("flow", "packets", "port", descending=[False, True, False])
 
 
 def slowest(results: Results, member: Member, seed: int, by: str = "slowdown") -> pl.DataFrame:
