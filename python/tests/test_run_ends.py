@@ -80,6 +80,16 @@ def test_seeds_that_change_nothing_are_no_one_seed(folder):
     assert "\nall seeds give the same results: no intervals\n" in narrows("run", "same.toml").stdout
 
 
+def test_what_wires_lose_is_said_beside_what_ports_drop(small, folder):
+    assert "wires lost" not in small
+    (folder / "lossy.toml").write_text(SMALL.replace("servers = 2", "servers = 2\nwan = { loss = 0.05 }"))
+    done = narrows("run", "lossy.toml")
+    assert done.returncode == 0, done.stderr
+    lost = api.load("lossy").ports["lost_on_wire_packets"].sum()
+    assert lost > 100
+    assert f"dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more" in done.stdout
+
+
 def test_a_sweep_shows_as_many_configurations_as_a_report_charts(folder):
     sweep = SMALL + '[sweep]\n"wan.delay" = [' + ", ".join(f'"{delay}ms"' for delay in range(1, 9)) + "]\n"
     (folder / "sweep.toml").write_text(sweep.replace('end = "100ms"', 'end = "20ms"').replace("1..=2", "1..=1"))

@@ -14,6 +14,8 @@ from narrows.report import headline, selection
 from narrows.report.headline import COMPLETION, LONG, LOSS, PROGRAM, REQUESTS, WAN, WIRE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from narrows.frames import Frames
     from narrows.measures.stats import BySeed
     from narrows.report.headline import Quantity, Row
@@ -88,7 +90,7 @@ def brief(results: Results) -> Brief:
             if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
         ),
         cases=len(members),
-        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)),
+        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)) + _on_wires(frames, columns),
         lacking=_lacking(frames, found),
     )  # fmt: skip
 
@@ -123,6 +125,15 @@ def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
         f"{wording.some(told)}: their times are given where at most {wording.percent(MAX_UNFINISHED, 1)} do not; "
         "a longer run.drain lets them finish, unless more is offered than the network carries"
     )
+
+
+def _on_wires(frames: Frames, columns: Sequence[Quantity]) -> str:
+    """What ports dropped is not all that was lost, where wires lose packets, too; empty where they do not."""
+    drops = {quantity.measure for quantity in columns} & {"loss_dc", "loss_wan"}
+    if not drops or "lost_on_wire_packets" not in frames.ports.columns:
+        return ""
+    lost = int(frames.ports["lost_on_wire_packets"].sum() or 0)
+    return f"; dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more" if lost else ""
 
 
 def _remark(seeds: int, *, repeated: bool) -> str:
