@@ -11,6 +11,7 @@ from rich.console import Console
 
 from narrows import api, wording
 from narrows.cli import results as headlines
+from narrows.report import brief, headline
 
 pytestmark = pytest.mark.simulator
 
@@ -80,14 +81,17 @@ def test_seeds_that_change_nothing_are_no_one_seed(folder):
     assert "\nall seeds give the same results: no intervals\n" in narrows("run", "same.toml").stdout
 
 
-def test_what_wires_lose_is_said_beside_what_ports_drop(small, folder):
-    assert "wires lost" not in small
+def test_what_wires_lose_is_said_where_only_what_ports_drop_is_shown(small, folder):
     (folder / "lossy.toml").write_text(SMALL.replace("servers = 2", "servers = 2\nwan = { loss = 0.05 }"))
-    done = narrows("run", "lossy.toml")
-    assert done.returncode == 0, done.stderr
-    lost = api.load("lossy").ports["lost_on_wire_packets"].sum()
+    narrows("run", "lossy.toml")
+    frames = api.load("lossy").frames
+    lost = frames.ports["lost_on_wire_packets"].sum()
     assert lost > 10
-    assert f"dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more" in done.stdout
+    said = f"; dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more"
+    assert brief.on_wires(frames, [headline.LOSS]) == said
+    assert brief.on_wires(frames, [headline.LOSS, headline.WIRE]) == "", "it has a column"
+    assert brief.on_wires(frames, [headline.WIRE]) == ""
+    assert brief.on_wires(api.load("small").frames, [headline.LOSS]) == ""
 
 
 def test_a_sweep_shows_as_many_configurations_as_a_report_charts(folder):

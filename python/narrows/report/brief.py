@@ -90,7 +90,7 @@ def brief(results: Results) -> Brief:
             if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
         ),
         cases=len(members),
-        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)) + _on_wires(frames, columns),
+        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)) + on_wires(frames, columns),
         lacking=_lacking(frames, found),
     )  # fmt: skip
 
@@ -127,10 +127,10 @@ def _lacking(frames: Frames, found: dict[Quantity, dict[str, BySeed]]) -> str:
     )
 
 
-def _on_wires(frames: Frames, columns: Sequence[Quantity]) -> str:
+def on_wires(frames: Frames, columns: Sequence[Quantity]) -> str:
     """What ports dropped is not all that was lost, where wires lose packets, too; empty where they do not."""
     drops = {quantity.measure for quantity in columns} & {"loss_dc", "loss_wan"}
-    if not drops or "lost_on_wire_packets" not in frames.ports.columns:
+    if not drops or WIRE in columns or "lost_on_wire_packets" not in frames.ports.columns:
         return ""
     lost = int(frames.ports["lost_on_wire_packets"].sum() or 0)
     return f"; dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more" if lost else ""
