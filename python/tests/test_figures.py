@@ -203,7 +203,7 @@ def test_a_value_of_the_paper_is_a_diamond_that_the_axis_reaches_and_the_title_t
     (shown,) = made["hconcat"]
     (mark,) = (layer for layer in shown["layer"] if layer["mark"].get("shape") == "diamond")
     assert [row["stated"] for row in made["datasets"][mark["data"]["name"]]] == [50.0]
-    assert shown["title"]["text"] == ["X; ◆ the paper's"]
+    assert shown["title"]["text"] == ["X; diamond: the paper's"]
     (bar,) = (layer for layer in shown["layer"] if layer["mark"]["type"] == "bar")
     assert bar["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(1.22 * 50)
 

@@ -111,7 +111,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     layers += [] if empty else [label]
     layers += [absent] if None in drawn else []
     layers += [_stated(stated, panel.unit, y)] if stated else []
-    title = f"{panel.title}; ◆ the paper's" if stated else panel.title
+    title = f"{panel.title}; diamond: the paper's" if stated else panel.title
     return alt.layer(*layers).properties(
         title=alt.TitleParams(style.wrapped(title, width)),
         width=width,
