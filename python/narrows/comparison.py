@@ -97,8 +97,9 @@ class Comparison(Tabular):
                 "only one scheme: nothing to compare it with; give a second result",
                 f"narrows compare {first.entry.identifier} OTHER, or add a scheme to the experiment",
             )
-        if along is not None:
-            self.rows = along_axis(first, _axis(first, along))
+        axis = _axis(first, along) if along is not None else None
+        if axis is not None:
+            self.rows = along_axis(first, axis)
         else:
             self.rows = within(first) if not others else [row for other in others for row in between(first, other)]
         if not self.rows:
@@ -110,8 +111,8 @@ class Comparison(Tabular):
         told = [
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
-            *([_without_base(first)] if not others and along is None else []),
-            *([_without_first(first, _axis(first, along))] if along is not None else []),
+            *([_without_base(first)] if not others and axis is None else []),
+            *([_without_first(first, axis)] if axis is not None else []),
             *_fewer_seeds(self.rows),
             *_without_congestion(results),
             *_unfinished(results),
@@ -320,13 +321,9 @@ def along_axis(results: Results, axis: str) -> list[Row]:
     Configurations of which the first value has no runs are left out. Raises `BadInput` where none is left.
     """
     found = Configurations.of(results.frames)
-    place, short, first = found.axes.index(axis), short_names(found.axes)[axis], found.values[axis][0]
-    alike: dict[tuple[str, tuple[str | None, ...]], dict[str, str]] = {}
-    for case, (scheme, point) in found.cases.items():
-        if (value := point[place]) is not None:
-            elsewhere = (*point[:place], None, *point[place + 1 :])
-            alike.setdefault((scheme, elsewhere), {})[value] = case
-    pairs = [(of, cases[first], cases) for of, cases in alike.items() if first in cases and len(cases) > 1]
+    short, first = short_names(found.axes)[axis], found.values[axis][0]
+    alike = _alike(found, axis).items()
+    pairs = [(of, cases[first], cases) for of, cases in alike if first in cases and len(cases) > 1]
     if not pairs:
         raise bad_input(
             f"no two configurations of '{results.entry.identifier}' differ in {axis} alone, one of them with {first}",
@@ -345,14 +342,22 @@ def along_axis(results: Results, axis: str) -> list[Row]:
     ]
 
 
+def _alike(found: Configurations, axis: str) -> dict[tuple[str, tuple[str | None, ...]], dict[str, str]]:
+    """By scheme and point without the axis: the case at each of the axis' values. A scheme without it has none."""
+    place = found.axes.index(axis)
+    alike: dict[tuple[str, tuple[str | None, ...]], dict[str, str]] = {}
+    for case, (scheme, point) in found.cases.items():
+        if (value := point[place]) is not None:
+            elsewhere = (*point[:place], None, *point[place + 1 :])
+            alike.setdefault((scheme, elsewhere), {})[value] = case
+    return alike
+
+
 def _without_first(results: Results, axis: str) -> str:
     """A sentence where the first value of an axis is missing in configurations that have others; else nothing."""
     found = Configurations.of(results.frames)
-    place, first = found.axes.index(axis), found.values[axis][0]
-    having: dict[tuple[str, tuple[str | None, ...]], set[str | None]] = {}
-    for scheme, point in found.cases.values():
-        having.setdefault((scheme, (*point[:place], *point[place + 1 :])), set()).add(point[place])
-    without = sum(first not in values for values in having.values() if values != {None})
+    first = found.values[axis][0]
+    without = sum(first not in cases for cases in _alike(found, axis).values())
     left_out = f"{wording.plural(without, 'configuration')} without {axis}={first} to compare with: left out"
     return left_out if without else ""
 

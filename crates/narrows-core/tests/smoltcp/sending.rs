@@ -9,7 +9,7 @@ use narrows_core::tcp::{EcnMode, Endpoint, Stack};
 use narrows_core::units::{Span, Time};
 use proptest::prelude::*;
 
-use crate::bytes::stream;
+use crate::bytes::{firsts, lengths, stream};
 use crate::link::{Link, all_but_one, fates};
 use crate::meeting::{Meeting, Watch};
 use crate::pair::stack_for;
@@ -171,9 +171,9 @@ proptest! {
         profile in 0usize..Profile::NAMED.len(),
         spec in 0usize..SPECS.len(),
         offload in prop::bool::ANY,
-        our_first in prop_oneof![Just(0), any::<u32>(), u32::MAX - 100_000..u32::MAX],
+        our_first in firsts(),
         habits in habits(),
-        bytes in prop_oneof![1u64..10_000, 1u64..300_000],
+        bytes in lengths(),
         delay_us in 20u64..20_000,
         to_us in fates(),
         to_them in fates(),
