@@ -90,6 +90,20 @@ def test_the_table_has_units_and_verdicts(counts):
     assert re.search(r"A hold took [\d.]+\s+ns, a read\s+[\d.]+\s+ns\.\s+Medians\s+of\s+1\s+run", row)
 
 
+def test_threads_are_compared_with_one(counts):
+    done = bench("W2", "--repeat", "2", "--threads", "2", "--json")
+    assert done.exit_code == 0, done.output
+    (record,) = lines(done.stdout)
+    assert record["threads"] == len(record["wall_seconds_on_threads"]) == 2
+    mean = sum(record["wall_seconds_on_threads"]) / 2
+    assert record["speedup"] == pytest.approx(record["wall_seconds"] / mean)
+    done = bench("W2", "--repeat", "1", "--threads", "2")
+    assert re.search(r"times +least and most", done.stdout), done.stdout
+    assert lines(bench("W2", "--repeat", "1", "--json").stdout)[0]["speedup"] is None
+    refused = bench("--check", "file", "--threads", "2")
+    assert (refused.exit_code, "--threads" in refused.stderr) == (2, True)
+
+
 def sample(ns_per_packet_hop=40, waited=1.0):
     cpu_ns = 1000 * ns_per_packet_hop
     return Sample(1000, 1000, 10**9, cpu_ns, round(waited * cpu_ns), 75.0, 2**24, 25.0)

@@ -142,6 +142,17 @@ impl<P: Copy + Default> Store<P> {
         ring.back = select_unpredictable(empty, start, ring.back);
     }
 
+    /// Removes all settled records; so many are not.
+    pub(crate) fn pop_settled(&mut self, ring: &mut Ring, unsettled: u32) {
+        let mut chunk = ring.front / CHUNK as u32;
+        while chunk != ring.settled / CHUNK as u32 {
+            let next = self.next[chunk as usize];
+            self.free_chunk(chunk);
+            chunk = next;
+        }
+        (ring.front, ring.len) = (ring.settled, unsettled);
+    }
+
     /// The first record that is not settled. Only for a ring that has one.
     #[inline]
     pub(crate) fn first_unsettled(&self, ring: &Ring) -> &Record<P> {
@@ -259,6 +270,10 @@ mod tests {
                     2 if turn % 50 == 0 => {
                         ring.settle_if(true);
                         *settled = queue.len();
+                    }
+                    3 if turn % 20 == 1 && !queue.is_empty() => {
+                        store.pop_settled(ring, index(queue.len() - *settled));
+                        queue.drain(..std::mem::take(settled));
                     }
                     3 if turn % 20 == 0 => {
                         let unsettled = queue.len() - *settled;

@@ -185,6 +185,8 @@ pub struct Network<P> {
     has_served: bool,
     /// Whether all ports are computed, and nothing happens on the way but delays: then of much else nothing is asked.
     is_plain: bool,
+    /// Whether links lead into other parts.
+    is_cut: bool,
     /// By link: the one back. Empty where nobody is paused.
     reverses: Vec<u32>,
     packet_hops: u64,
@@ -243,6 +245,7 @@ impl<P: Payload> Network<P> {
             is_wide: graph.links.len() >= WIDE,
             has_served,
             is_plain,
+            is_cut: false,
             reverses,
             packet_hops: 0,
             events: 0,
@@ -257,11 +260,13 @@ impl<P: Payload> Network<P> {
     pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
         let mut network = Network::new(graph, seed)?;
         if partition.count() > 1 {
-            network.is_plain = false;
+            network.is_cut = true;
             network.detours.resize(graph.links.len(), NONE);
             for ((detour, link), is_served) in network.detours.iter_mut().zip(&graph.links).zip(graph.served()) {
                 let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
                 if from == part && to != part {
+                    // What hosts send is not looked at in a plain network.
+                    network.is_plain &= graph.nodes[link.from as usize].kind == NodeKind::Switch;
                     assert!(!is_served, "what a served port sends next is not known ahead");
                     assert!(link.bridge.is_none(), "what goes over a bridge its driver decides");
                     *detour = to;
@@ -315,8 +320,9 @@ impl<P: Payload> Network<P> {
     ///
     /// # Panics
     /// In debug builds, if the packet should have arrived already.
-    pub fn import(&mut self, carried: Carried<P>) {
-        if let Some(first) = self.ports.import(carried.link, carried.at, carried.packet) {
+    #[inline(always)]
+    pub fn import(&mut self, carried: &Carried<P>) {
+        if let Some(first) = self.ports.import(carried.link, carried.at, &carried.packet) {
             self.agenda.arm_link(carried.link, first);
         }
     }
@@ -403,7 +409,7 @@ impl<P: Payload> Network<P> {
         if detour == BESIDE_SERVED || detour == TRACED {
             return self.follow(link, offered);
         }
-        self.export(now, detour, link, packet, offered.0);
+        self.export(now, detour, link, &packet, offered.0);
         self.follow(link, (offered.0, None))
     }
 
@@ -423,13 +429,14 @@ impl<P: Payload> Network<P> {
         offered
     }
 
-    #[inline(never)]
-    fn export(&mut self, now: Time, part: u32, link: u32, mut packet: P, offered: Offered) {
+    #[inline(always)]
+    fn export(&mut self, now: Time, part: u32, link: u32, packet: &P, offered: Offered) {
         let Offered::Accepted { departure, marked } = offered else { return };
+        let carried = Carried { link, at: departure + self.ports.delay(link), packet: *packet };
+        let carried = self.exports[part as usize].push_mut(carried);
         if marked {
-            packet.mark();
+            carried.packet.mark();
         }
-        self.exports[part as usize].push(Carried { link, at: departure + self.ports.delay(link), packet });
         self.ports.trim(now, link);
     }
 
@@ -479,12 +486,17 @@ impl<P: Payload> Network<P> {
     /// stands at `until`.
     #[inline(always)]
     pub fn next(&mut self, until: Time) -> Option<(Time, Event<P>)> {
-        if self.is_plain { self.step::<true>(until) } else { self.step::<false>(until) }
+        match (self.is_plain, self.is_cut) {
+            (true, false) => self.step::<true, false>(until),
+            (true, true) => self.step::<true, true>(until),
+            (false, _) => self.step::<false, true>(until),
+        }
     }
 
-    /// See [`next`](Self::next), and [`is_plain`](Self::is_plain): what is not `PLAIN` costs nothing where all is.
+    /// See [`next`](Self::next), [`is_plain`](Self::is_plain) and [`is_cut`](Self::is_cut): what is not `PLAIN` costs nothing where
+    /// all is, and what is `CUT` nothing in a whole network that is plain.
     #[inline(always)]
-    fn step<const PLAIN: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
+    fn step<const PLAIN: bool, const CUT: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
             let link = match due {
@@ -536,8 +548,14 @@ impl<P: Payload> Network<P> {
             } else {
                 self.onward(link, switch, &arrived)
             };
-            let detour = if PLAIN { NONE } else { self.detour(onward) };
+            let detour = if PLAIN && !CUT { NONE } else { self.detour(onward) };
             if detour != NONE {
+                if PLAIN {
+                    if let Offered::Dropped(_) = self.forward_into(now, onward, detour, &arrived) {
+                        return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+                    }
+                    continue;
+                }
                 if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
                     return Some((now, event));
                 }
@@ -578,6 +596,15 @@ impl<P: Payload> Network<P> {
         }
         let feedback = self.ports.take_told()?;
         Some(Event::Sampled { link, feedback, packet })
+    }
+
+    /// What has arrived in a plain network goes on over a link into another part.
+    #[inline(always)]
+    fn forward_into(&mut self, now: Time, link: u32, part: u32, arrived: &Arrived) -> Offered {
+        let packet = *self.ports.packet(arrived);
+        let (offered, _) = self.ports.offer(now, link, packet);
+        self.export(now, part, link, &packet, offered);
+        self.follow(link, (offered, None))
     }
 
     /// Asks for what is probably next.

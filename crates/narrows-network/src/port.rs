@@ -354,24 +354,28 @@ impl<P: Payload> Ports<P> {
     }
 
     /// A packet that another part's port has accepted is on the wire of `link`; told if it is the only one.
-    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> Option<First> {
+    #[inline(always)]
+    pub(crate) fn import(&mut self, link: u32, at: Time, packet: &P) -> Option<First> {
         let port = &mut self.ports[link as usize];
         let first = port.ring.len() == 0;
-        self.store.push(&mut port.ring, Record { at, packet });
+        self.store.push(&mut port.ring, Record { at, packet: *packet });
         first.then(|| First { at, front: port.ring.front() })
     }
 
     /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
     /// ring. Now and then is enough: the ring holds at most so many records more than the queue did.
+    #[inline(always)]
     pub(crate) fn trim(&mut self, now: Time, link: u32) {
-        if !self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
-            return;
+        if self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
+            self.trim_now(now, link);
         }
+    }
+
+    #[inline(never)]
+    fn trim_now(&mut self, now: Time, link: u32) {
         self.settle(now, link);
         let port = &mut self.ports[link as usize];
-        while port.ring.len() > port.held_packets {
-            self.store.pop(&mut port.ring, false);
-        }
+        self.store.pop_settled(&mut port.ring, port.held_packets);
     }
 
     /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value is for

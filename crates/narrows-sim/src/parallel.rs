@@ -5,9 +5,8 @@
 //! it can the one that it ran last, runs it for a step, and hands over its mail. What a part does depends on its mail
 //! alone, never on who ran it or when, so that the results are those of one core.
 //!
-//! A core may be taken away in the middle of a step, and the others would wait for it. A thread to which that happened
-//! stands back for a while, longer each time, and leaves all parts to the others. So does one as soon
-//! as threads together get no more done than one would.
+//! A core may be taken away in the middle of a step, and the others wait for it. So a thread stands back for a while, and
+//! leaves all parts to the others, as soon as threads together get hardly more done than one would.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -16,9 +15,9 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows_core::units::{Span, Time};
+use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Partition;
-use narrows_plan::Plan;
+use narrows_plan::{Graph, Plan};
 use narrows_results::Results;
 
 use crate::calibrate::thread_cpu_ns;
@@ -26,8 +25,11 @@ use crate::merge::merge;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
 use crate::trace::Selection;
 
-/// The least delay of a link at which a network is cut: a step of a quarter of it must be worth its exchange.
-const MIN_LOOK_AHEAD: Span = Span::from_us(100);
+/// A network is cut where a part's links can send so many packets within the look-ahead at least: of fewer a step is not worth its
+/// exchange.
+const MIN_PACKETS: u64 = 100;
+/// How far parts without a link between them may be apart.
+const MOST_REACH: Span = Span::from_ms(100);
 /// Steps within a look-ahead: so far a part may be ahead of another without making it wait.
 const STEPS: u64 = 4;
 /// Events between two looks of the observer at a run of one part: some tens of milliseconds.
@@ -36,17 +38,18 @@ const EVENTS_PER_LOOK: u64 = 200_000;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a thread that finds nothing to do waits awake: a step of another part often ends within it.
 const AWAKE: Duration = Duration::from_micros(20);
-/// A step that took so much longer than its thread was on a processor has lost its core.
-const LATE: Duration = Duration::from_micros(300);
-/// Over so long, threads must have spent a twentieth more than it within steps. Else the others cost more than they bring: their
-/// steps are too short for sleep and waking, one part has nearly all the work, or they share a core.
-const TRIAL: Duration = Duration::from_millis(20);
+/// How often a thread asks how long it was on a processor: the system takes as long to tell as a few packet-hops.
+const ASK: Duration = Duration::from_micros(500);
+/// Over so long, threads must have spent so much more than it within steps, in percent: steps on several cores cost more than on
+/// one. Else the others cost more than they bring: their steps are too short for sleep and waking, one part has nearly all the
+/// work, or they share a core with each other or with another program.
+const TRIAL: Duration = Duration::from_millis(10);
+const MUST_BRING: u32 = 15;
 /// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
-/// factor; and at most. It begins anew after this long without cause.
-const STAND_BACK: Duration = Duration::from_millis(5);
+/// factor each time that its return brought nothing; and at most.
+const STAND_BACK: Duration = Duration::from_millis(10);
 const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
-const FORGET: Duration = Duration::from_secs(2);
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -59,8 +62,8 @@ pub struct Ran {
     pub threads: u32,
 }
 
-/// Runs a plan on up to `threads` threads, this one included. The results do not depend on their number: a network of one
-/// site, or one whose sites are less than 100 µs apart, is run by one whatever it is.
+/// Runs a plan on up to `threads` threads, this one included. The results do not depend on their number: a network that
+/// cannot be cut, or where that does not pay, is run by one whatever it is.
 ///
 /// `observer` is called on this thread every few tens of milliseconds, and ends the run with [`ControlFlow::Break`]:
 /// then there are no results.
@@ -80,9 +83,21 @@ pub fn run(
     let threads = if plan.traffic.iter().any(|traffic| traffic.controller.program.is_some()) { 1 } else { threads };
     let partition = match threads {
         0 | 1 => Partition::whole(&plan.network),
-        _ => Partition::by_site(&plan.network, MIN_LOOK_AHEAD),
+        _ => partition_for(&plan.network, threads),
     };
     run_in_parts(plan, seed, &partition, threads, observer)
+}
+
+/// How a network is cut for so many threads: between its sites if that pays, else between racks if that does.
+pub fn partition_for(graph: &Graph, threads: u32) -> Partition {
+    let pays = |partition: &Partition| {
+        let look_ahead = partition.look_ahead().unwrap_or(MOST_REACH);
+        let rate = Rate::from_bps(graph.links.iter().map(|link| link.rate.as_bps()).sum());
+        let packets = rate.bytes_in(look_ahead).get() / graph.mtu.packet().get();
+        partition.count() > 1 && packets >= MIN_PACKETS * u64::from(partition.count())
+    };
+    let cuts = [Partition::by_site(graph), Partition::by_rack(graph, threads)];
+    cuts.into_iter().find(pays).unwrap_or_else(|| Partition::whole(graph))
 }
 
 /// Runs a plan on one core with a trace of these flows in its results, which are the same otherwise; as [`run`].
@@ -198,9 +213,25 @@ struct State<'a> {
     active: usize,
     /// Threads that wait for something to do.
     waiting: usize,
-    /// Since when it is counted how long threads were within steps, and how long.
+    /// Since when it is counted how long threads were on processors within steps, and how long.
     tried: Instant,
     worked: Duration,
+    /// Trials in which several threads brought more than one.
+    paid: u64,
+}
+
+impl State<'_> {
+    /// Whether threads bring more than one would, as far as that is known.
+    fn judge_trial(&mut self) -> bool {
+        let tried = self.tried.elapsed();
+        if tried < TRIAL {
+            return true;
+        }
+        let pays = self.worked * 100 >= tried * (100 + MUST_BRING);
+        self.paid += u64::from(pays);
+        (self.tried, self.worked) = (Instant::now(), Duration::ZERO);
+        pays
+    }
 }
 
 struct Scheduler<'a> {
@@ -221,7 +252,7 @@ impl<'a> Scheduler<'a> {
     fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Scheduler<'a> {
         let delays = || (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
         // Parts without a link between them need no exchange.
-        let reach = delays().max().unwrap_or(Span::from_ms(100));
+        let reach = delays().max().unwrap_or(MOST_REACH);
         let least = delays().min().unwrap_or(reach);
         let slots = (0..).zip(parts).map(|(place, part)| PartSlot {
             clock: Time::ZERO,
@@ -239,6 +270,7 @@ impl<'a> Scheduler<'a> {
             waiting: 0,
             tried: Instant::now(),
             worked: Duration::ZERO,
+            paid: 0,
         };
         Scheduler {
             plan,
@@ -299,7 +331,7 @@ impl<'a> Scheduler<'a> {
             state = match self.choose(&state, me) {
                 _ if worker.stands_back => self.stand_back(state, &mut worker),
                 Some((place, until)) => self.step(state, me, place, until, &mut worker),
-                None => self.wait(state),
+                None => self.wait(state, &mut worker),
             };
         }
         drop(state);
@@ -321,13 +353,12 @@ impl<'a> Scheduler<'a> {
         std::mem::swap(&mut slot.inbox, &mut worker.mail);
         drop(state);
 
-        let (start, spent) = (Instant::now(), thread_cpu_ns());
+        let start = Instant::now();
         part.receive(&mut worker.mail);
         part.run_until(until);
         part.send(&mut worker.boxes);
-        let took = start.elapsed();
-        let on_processor = spent_since(spent).map_or(took, Duration::from_nanos).min(took);
-        worker.stands_back = took - on_processor > LATE;
+        worker.attendance.within_steps += start.elapsed();
+        let on_processor = worker.attendance.ask();
 
         let mut state = self.lock();
         for (slot, sent) in state.slots.iter_mut().zip(&mut worker.boxes) {
@@ -338,11 +369,9 @@ impl<'a> Scheduler<'a> {
         slot.unfinished = part.unfinished();
         slot.packet_hops = part.progress().packet_hops;
         slot.part = Some(part);
-        state.worked += on_processor;
-        let tried = state.tried.elapsed();
-        if tried >= TRIAL {
-            worker.stands_back |= state.worked * 20 < tried * 21;
-            (state.tried, state.worked) = (Instant::now(), Duration::ZERO);
+        if let Some(on_processor) = on_processor {
+            state.worked += on_processor;
+            worker.stands_back = !state.judge_trial();
         }
         self.agree(&mut state);
         self.published.fetch_add(1, Ordering::Release);
@@ -374,13 +403,19 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Until something may have changed: awake at first, as sleep and waking cost more than a short step.
-    fn wait<'b>(&'b self, state: MutexGuard<'b, State<'a>>) -> MutexGuard<'b, State<'a>> {
+    fn wait<'b>(&'b self, state: MutexGuard<'b, State<'a>>, worker: &mut Worker) -> MutexGuard<'b, State<'a>> {
         let seen = self.published.load(Ordering::Acquire);
         drop(state);
         let start = Instant::now();
-        while start.elapsed() < AWAKE {
-            if self.published.load(Ordering::Acquire) != seen {
-                return self.lock();
+        loop {
+            let awake = start.elapsed();
+            let is_over = self.published.load(Ordering::Acquire) != seen;
+            if is_over || awake >= AWAKE {
+                worker.attendance.awake += awake;
+                if is_over {
+                    return self.lock();
+                }
+                break;
             }
             std::hint::spin_loop();
         }
@@ -406,8 +441,8 @@ impl<'a> Scheduler<'a> {
                 state.active -= 1;
                 // Whoever waits may take what this thread would have run next.
                 self.news.notify_one();
-                let again = now - worker.returned < FORGET;
-                let patience = if again { worker.patience * STAND_BACK_GROWTH } else { STAND_BACK };
+                let has_paid = state.paid > worker.paid_before;
+                let patience = if has_paid { STAND_BACK } else { worker.patience * STAND_BACK_GROWTH };
                 worker.patience = patience.min(STAND_BACK_MOST);
                 worker.back_at = Some(now + worker.patience);
             }
@@ -417,7 +452,8 @@ impl<'a> Scheduler<'a> {
             }
             Some(_) => {
                 state.active += 1;
-                (worker.stands_back, worker.back_at, worker.returned) = (false, None, now);
+                (worker.stands_back, worker.back_at, worker.paid_before) = (false, None, state.paid);
+                worker.attendance = Attendance::begin();
                 (state.tried, state.worked) = (now, Duration::ZERO);
             }
         }
@@ -435,11 +471,12 @@ impl<'a> Scheduler<'a> {
 struct Worker {
     mail: Mail,
     boxes: Vec<Mail>,
-    /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
+    attendance: Attendance,
+    /// Whether it is to stand back; until when, if it does; how long; and how many trials had paid when it last came back.
     stands_back: bool,
     back_at: Option<Instant>,
     patience: Duration,
-    returned: Instant,
+    paid_before: u64,
 }
 
 impl Worker {
@@ -447,11 +484,41 @@ impl Worker {
         Worker {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
+            attendance: Attendance::begin(),
             stands_back: false,
             back_at: None,
             patience: STAND_BACK / STAND_BACK_GROWTH,
-            returned: Instant::now(),
+            paid_before: 0,
         }
+    }
+}
+
+/// How much of the time in which a thread wanted a processor it had one, since it was last asked.
+struct Attendance {
+    asked: Instant,
+    spent: Option<u64>,
+    /// Wall time within steps, and awake without one.
+    within_steps: Duration,
+    awake: Duration,
+}
+
+impl Attendance {
+    fn begin() -> Attendance {
+        let (within_steps, awake) = (Duration::ZERO, Duration::ZERO);
+        Attendance { asked: Instant::now(), spent: thread_cpu_ns(), within_steps, awake }
+    }
+
+    /// Time on a processor within steps since it was last asked, if that is long ago: what it lacked is shared between steps and
+    /// waiting as the time is.
+    fn ask(&mut self) -> Option<Duration> {
+        if self.asked.elapsed() < ASK {
+            return None;
+        }
+        let wanted = self.within_steps + self.awake;
+        let had = spent_since(self.spent).map_or(wanted, Duration::from_nanos).min(wanted);
+        let within_steps = self.within_steps.mul_f64(had.as_secs_f64() / wanted.as_secs_f64().max(f64::MIN_POSITIVE));
+        *self = Attendance::begin();
+        Some(within_steps)
     }
 }
 

@@ -75,7 +75,7 @@ fn nor_do_they_on_two_threads() {
     for node in [8..16, 17..18].into_iter().flatten() {
         plan.network.nodes[node].site = 1;
     }
-    let partition = Partition::by_site(&plan.network, Span::ZERO);
+    let partition = Partition::by_site(&plan.network);
     assert_eq!(partition.count(), 2);
     let [(short, short_hops), (long, long_hops)] = [8, 16].map(|seconds| {
         plan.schedule.end = at(Span::from_secs(seconds));

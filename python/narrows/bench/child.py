@@ -1,4 +1,4 @@
-"""A run in a process of its own, so that its peak memory is its own: `python -m narrows.bench.child SEED`.
+"""A run in a process of its own, so that its peak memory is its own: `python -m narrows.bench.child SEED THREADS`.
 
 A plan goes in as JSON; the manifest comes out as JSON, with `peak_rss_bytes` and `read_ns`. No polars here: it would be
 measured too.
@@ -19,7 +19,7 @@ def main() -> None:
     """Runs the plan and says what it cost."""
     # Python hears an interrupt only when the simulator returns; the system ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    manifest = native.Run(sys.stdin.read(), int(sys.argv[1])).join().manifest()
+    manifest = native.Run(sys.stdin.read(), int(sys.argv[1]), threads=int(sys.argv[2])).join().manifest()
     manifest["peak_rss_bytes"] = _peak_rss_bytes()  # before memory is read through, which is no part of the run
     manifest["read_ns"] = native.calibrate_memory()
     sys.stdout.write(json.dumps(manifest) + "\n")

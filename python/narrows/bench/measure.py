@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -72,6 +73,10 @@ class Measurement:
     samples: tuple[Sample, ...]
     instructions_per_packet_hop: float | None
     """Of the quick variant; `None` where they were not counted."""
+    threads: int = 1
+    """Of the samples below."""
+    on_threads: tuple[Sample, ...] = ()
+    """The same on several threads, if that was asked for."""
 
     @property
     def holds_per_packet_hop(self) -> float:
@@ -116,6 +121,13 @@ class Measurement:
             why.append(f"the runs of {name} differ by {self.spread:.0%}")
         return why
 
+    @property
+    def speedup(self) -> float | None:
+        """How many times less wall time it takes on its threads than on one; `None` if that was not asked for."""
+        if not self.on_threads:
+            return None
+        return median(one.wall_ns for one in self.samples) / median(each.wall_ns for each in self.on_threads)
+
     def record(self, load: float | None) -> dict[str, object]:
         """For programs: units are in the names, times are medians over the samples. `load` as for `noise`."""
         first = self.samples[0]
@@ -141,6 +153,10 @@ class Measurement:
             "simulated_seconds_per_cpu_second": median(s.simulated_ns / s.cpu_ns for s in self.samples),
             "wall_seconds_per_cpu_second": self.waited,
             "spread": self.spread,
+            "wall_seconds": median(sample.wall_ns for sample in self.samples) / 1e9,
+            "threads": self.threads,
+            "wall_seconds_on_threads": [sample.wall_ns / 1e9 for sample in self.on_threads],
+            "speedup": self.speedup,
             "repeats": len(self.samples),
         }
 
@@ -160,10 +176,10 @@ def work(workload: Workload, *, quick: bool = False, end: str | None = None) -> 
     return Work(workload.name, json.dumps(expanded.plans[0].body), expanded.seeds[0])
 
 
-def sample(job: Work, *, under: Sequence[str] = ()) -> Sample:
+def sample(job: Work, *, threads: int = 1, under: Sequence[str] = ()) -> Sample:
     """One run in a process of its own; `under` is a command in front of it. Raises `RunFailed`."""
     ended = subprocess.run(
-        [*under, sys.executable, "-m", "narrows.bench.child", str(job.seed)],
+        [*under, sys.executable, "-m", "narrows.bench.child", str(job.seed), str(threads)],
         input=job.plan_json,
         capture_output=True,
         text=True,
@@ -179,14 +195,21 @@ def sample(job: Work, *, under: Sequence[str] = ()) -> Sample:
     return Sample(**{name: manifest[name] for name in Sample.__dataclass_fields__})
 
 
-def repeated(workloads: Sequence[Workload], repeat: int, say: Callable[[str], None]) -> list[tuple[Sample, ...]]:
-    """`repeat` samples of each workload. In turn, so that a busy minute does not fall on one of them alone."""
+def repeated(
+    workloads: Sequence[Workload], repeat: int, say: Callable[[str], None], *, threads: int = 1
+) -> list[tuple[tuple[Sample, ...], tuple[Sample, ...]]]:
+    """`repeat` samples of each workload, on one thread and, if `threads` are more, on these too.
+
+    In turn, so that a busy minute does not fall on one of them alone.
+    """
     jobs = [work(workload) for workload in workloads]
-    samples: list[list[Sample]] = [[] for _ in jobs]
+    numbers = (1, threads) if threads > 1 else (1,)
+    samples: dict[tuple[str, int], list[Sample]] = {(job.name, number): [] for job in jobs for number in numbers}
     for turn in range(1, repeat + 1):
-        for job, taken in zip(jobs, samples, strict=True):
-            say(f"{job.name}, run {turn} of {repeat}")
-            taken.append(sample(job))
-            if taken[-1].packet_hops != taken[0].packet_hops:
+        for job, number in itertools.product(jobs, numbers):
+            say(f"{job.name}, run {turn} of {repeat}" + (f", {number} threads" if number > 1 else ""))
+            samples[job.name, number].append(sample(job, threads=number))
+            if samples[job.name, number][-1].packet_hops != samples[job.name, 1][0].packet_hops:
                 raise RunFailed(f"workload {job.name} is not the same twice: a defect of the simulator")
-    return [tuple(taken) for taken in samples]
+    on_threads = [tuple(samples[job.name, threads]) if threads > 1 else () for job in jobs]
+    return [(tuple(samples[job.name, 1]), several) for job, several in zip(jobs, on_threads, strict=True)]

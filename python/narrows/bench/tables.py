@@ -36,6 +36,15 @@ MORE: Final = (
     "spread of\nthe runs, %",
 )
 
+THREADS: Final = (
+    "workload",
+    "threads",
+    "wall s on\none thread",
+    "wall s on\nthese",
+    "times\nas fast",
+    "least and most\nwall s on these",
+)
+
 PEERS: Final = (
     "workload",
     "time",
@@ -91,6 +100,22 @@ def more(records: Sequence[Mapping[str, Any]]) -> Rows:
             f"{100 * record['spread']:.1f}",
         ]
         for record in records
+    ]
+
+
+def threads(records: Sequence[Mapping[str, Any]]) -> Rows:
+    """One row per workload that was run on several threads."""
+    return [
+        [
+            record["workload"],
+            str(record["threads"]),
+            wording.number(record["wall_seconds"]),
+            wording.number(record["wall_seconds"] / record["speedup"]),
+            wording.number(record["speedup"]),
+            " to ".join(wording.number(edge(record["wall_seconds_on_threads"])) for edge in (min, max)),
+        ]
+        for record in records
+        if record["speedup"] is not None
     ]
 
 

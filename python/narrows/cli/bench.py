@@ -37,6 +37,9 @@ def bench(
     no_instructions: Annotated[
         bool, typer.Option("--no-instructions", help="Skip counting instructions under callgrind.")
     ] = False,
+    threads: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Run each workload on up to N threads, too, and compare wall times.")
+    ] = 1,
     peers: Annotated[bool, typer.Option("--peers", help="Run ns-3 on the same work, too.")] = False,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the tables to this Markdown page, too.")
@@ -60,7 +63,7 @@ def bench(
         chosen = workloads.select(names or [])
         measured = {
             "--repeat": repeat is not None, "--no-instructions": no_instructions, "--peers": peers,
-            "--markdown": markdown is not None,
+            "--markdown": markdown is not None, "--threads": threads > 1,
         }  # fmt: skip
         if check:
             _exclude("--check", measured | {"--update": update is not None})
@@ -71,7 +74,7 @@ def bench(
         else:
             _measure(
                 chosen or workloads.USUAL, REPEAT if repeat is None else repeat,
-                instructions=not no_instructions, peers=peers, markdown=markdown, json=json,
+                instructions=not no_instructions, threads=threads, peers=peers, markdown=markdown, json=json,
             )  # fmt: skip
 
 
@@ -136,6 +139,7 @@ def _measure(
     repeat: int,
     *,
     instructions: bool,
+    threads: int,
     peers: bool,
     markdown: Path | None,
     json: bool,
@@ -150,20 +154,22 @@ def _measure(
     programs = ns3.Programs() if peers else None
     load = machine.load()
     with saying() as say:
-        samples = measure.repeated(chosen, repeat, say)
+        samples = measure.repeated(chosen, repeat, say, threads=threads)
     count = instructions and callgrind.present()
     if instructions and not count:
         ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
     records: list[dict[str, Any]] = []
-    for workload, taken in zip(chosen, samples, strict=True):
+    for workload, (taken, several) in zip(chosen, samples, strict=True):
         with saying() as say:
             say(f"{workload.name}, under callgrind" if count else "")
             counted = callgrind.per_packet_hop(workload) if count else None
-        records.append(measure.Measurement(workload, taken, counted).record(load))
+        records.append(measure.Measurement(workload, taken, counted, threads, several).record(load))
         if json:
             line(**records[-1])
     remark = _remark(records, repeat)
     parts = [(tables.COSTS, tables.costs(records)), (tables.MORE, tables.more(records))]
+    if threads > 1:
+        parts.append((tables.THREADS, tables.threads(records)))
     if not json:
         OUT.print(*(tables.rich(*part) for part in parts), f"[dim]{escape(remark)}[/]", sep="\n\n")
     if markdown:

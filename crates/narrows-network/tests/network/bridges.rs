@@ -89,10 +89,10 @@ fn a_bridge_joins_routers_and_is_not_cut() {
     Network::<Packet>::new(&classes, 1).unwrap();
     classes.links[4].scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
     assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ServedBridge(4));
-    assert_eq!(Partition::by_site(&pair(), Span::ZERO).count(), 1);
+    assert_eq!(Partition::by_site(&pair()).count(), 1);
     let mut plain = pair();
     plain.links.iter_mut().for_each(|link| link.bridge = None);
-    assert_eq!(Partition::by_site(&plain, Span::ZERO).count(), 2);
+    assert_eq!(Partition::by_site(&plain).count(), 2);
 }
 
 /// Of a thousand full packets and a thousand acknowledgements, ECN-capable or not, how many of each a wire loses.

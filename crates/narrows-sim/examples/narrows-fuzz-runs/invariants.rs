@@ -101,8 +101,14 @@ fn whole(plan: &Plan, seed: u64) -> Result<Option<Results>, (&'static str, Strin
 
 /// In parts on two threads, or without a pause, it is the same run to the last bit.
 fn parts(plan: &Plan, seed: u64, whole: &Results) -> Check {
-    let partition = Partition::by_site(&plan.network, Default::default());
-    let ran = run_in_parts(plan, seed, &partition, 2, |_| ControlFlow::Continue(()));
+    for partition in [Partition::by_site(&plan.network), Partition::by_rack(&plan.network, 3)] {
+        in_parts(plan, seed, &partition, whole)?;
+    }
+    Ok(())
+}
+
+fn in_parts(plan: &Plan, seed: u64, partition: &Partition, whole: &Results) -> Check {
+    let ran = run_in_parts(plan, seed, partition, 2, |_| ControlFlow::Continue(()));
     let parts = ran.map_err(|error| ("parallel is serial", error.to_string()))?.expect("not cancelled").results;
     let flow = whole.flows.iter().zip(&parts.flows).find(|(one, other)| one != other);
     let port = whole.ports.iter().zip(&parts.ports).find(|(one, other)| one != other);

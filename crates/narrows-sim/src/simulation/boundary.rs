@@ -49,11 +49,12 @@ impl Simulation<'_> {
     /// Takes what other parts have sent, each link's packets in the order in which they were sent.
     pub(crate) fn receive(&mut self, mail: &mut Mail) {
         let mut beside = mail.beside.drain(..);
-        for mut carried in mail.packets.drain(..) {
+        for carried in &mut mail.packets {
             debug_assert!(carried.at > self.now, "a packet comes from the past");
             carried.packet.enter(&mut beside, &mut self.pool);
             self.network.import(carried);
         }
+        mail.packets.clear();
     }
 
     /// Flows with a size that were opened in this part, less those that were whole in it: over all parts, those that are

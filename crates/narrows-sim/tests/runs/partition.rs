@@ -361,6 +361,20 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
 }
 
 pub fn scenario(seed: u64) -> Plan {
+    scenario_with(seed, inside)
+}
+
+/// The same with nothing that keeps racks of one site together: no port is served, no switch notifies.
+fn of_racks(seed: u64) -> Plan {
+    scenario_with(seed, |_, network| {
+        for link in &mut network.links {
+            (link.congestion_point, link.scheduler, link.ingress) = (None, None, None);
+            link.aqm = link.aqm.filter(|aqm| !aqm.judges_departures());
+        }
+    })
+}
+
+fn scenario_with(seed: u64, inside: fn(&mut Dice, &mut Graph)) -> Plan {
     let mut dice = Dice(Stream::named(seed, "scenario"));
     let (mut network, hosts) = graph(&mut dice);
     inside(&mut Dice(Stream::named(seed, "inside")), &mut network);
@@ -413,7 +427,7 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
     for seed in 0..40 {
         let plan = scenario(seed);
         let whole = on_one_core(&plan, seed);
-        let partition = Partition::by_site(&plan.network, Span::ZERO);
+        let partition = Partition::by_site(&plan.network);
         assert!(partition.count() > 1);
         for threads in 1..=3 {
             let parts = run_in_parts(&plan, seed, &partition, threads, go_on).expect("as before");
@@ -468,6 +482,32 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
 }
 
 #[test]
+fn parts_within_a_site_give_the_rows_of_the_whole() {
+    let (mut within, mut crossing, mut dropped, mut marked, mut chosen) = (0, 0, 0, 0, 0);
+    for seed in 0..40 {
+        let plan = of_racks(seed);
+        let whole = on_one_core(&plan, seed);
+        let partition = Partition::by_rack(&plan.network, 2 + u32::try_from(seed % 5).expect("below 5"));
+        for threads in [1, 3] {
+            let parts = run_in_parts(&plan, seed, &partition, threads, go_on).expect("as before");
+            let parts = parts.expect("not cancelled").results;
+            let differing = whole.flows.iter().zip(&parts.flows).find(|(one, other)| one != other);
+            assert!(whole == parts, "scenario {seed} on {threads} threads, flows {differing:?}");
+            assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
+        }
+        let is_cut = |link: &Link| partition.part_of(link.from) != partition.part_of(link.to);
+        let cut = || plan.network.links.iter().zip(&whole.ports).filter(|(link, _)| is_cut(link));
+        within += cut().filter(|(link, _)| !plan.network.crosses(link.from, link.to)).count();
+        crossing += cut().map(|(_, port)| port.sent_packets).sum::<u64>();
+        dropped += cut().map(|(_, port)| port.dropped_limit_packets).sum::<u64>();
+        marked += cut().map(|(_, port)| port.marked_packets).sum::<u64>();
+        chosen += usize::from(plan.network.routing.is_some());
+    }
+    let seen = [crossing, dropped, marked].map(|packets| usize::try_from(packets).unwrap());
+    assert!(seen.iter().chain(&[within, chosen]).all(|&count| count > 5), "{within} {seen:?} {chosen}");
+}
+
+#[test]
 fn a_papers_plan_gives_the_same_rows_on_two_threads() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows-scenario/tests/experiments/gemini-fig13.toml");
     let overrides = Overrides { quick: true, ..Overrides::default() };
@@ -485,7 +525,7 @@ fn a_papers_plan_gives_the_same_rows_on_two_threads() {
 #[test]
 fn a_run_in_parts_can_be_cancelled() {
     let plan = scenario(1);
-    let partition = Partition::by_site(&plan.network, Span::ZERO);
+    let partition = Partition::by_site(&plan.network);
     let results = run_in_parts(&plan, 1, &partition, 2, |_| ControlFlow::Break(())).expect("a plan that can be run");
     assert!(results.is_none());
 }
