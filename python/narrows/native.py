@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,10 +160,23 @@ def schema() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(_module().schema()))
 
 
+_MIN_MEMORY: Final = 4_000_000_000
+"""Bytes that a run may need on any machine."""
+
+
+def memory_limit_bytes() -> int:
+    """What a run may need: this machine's memory for each of its processors, or 4 GB."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return _MIN_MEMORY
+    return max(_MIN_MEMORY, memory // (os.cpu_count() or 1))
+
+
 def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool) -> dict[str, Any]:
     """An experiment file as plans and seeds. Raises `BadInput` with the place of the mistake."""
     with _converted("give the path of a file, and overridden settings, as texts in UTF-8") as module:
-        text = module.expand(path, sets=list(sets), quick=quick)
+        text = module.expand(path, sets=list(sets), quick=quick, memory_limit_bytes=memory_limit_bytes())
     return cast("dict[str, Any]", json.loads(text))
 
 

@@ -1,6 +1,7 @@
 """The real native module against what the lab relies on; skipped, saying so, where it is not built."""
 
 import json
+import os
 import sys
 import types
 import typing
@@ -208,3 +209,10 @@ def test_a_narrowsd_of_another_version_is_the_environments(folder, sources):
     (plan, *_) = Experiment(TWO_ARMS).plans
     with pytest.raises(EnvironmentLacks, match=r"narrowsd is one of another version: .*\n  help: .*`make narrowsd`"):
         native.plan_version(plan.body, by=sources)
+
+
+@pytest.mark.parametrize(("memory", "processors", "allowed"), [(24, 2, 12), (256, 32, 8), (256, 128, 4), (2, 1, 4)])
+def test_a_run_may_need_its_share_of_the_memory_or_4_gb(monkeypatch, memory, processors, allowed):
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": memory * 250_000, "SC_PAGE_SIZE": 4_000}.__getitem__)
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    assert native.memory_limit_bytes() == allowed * 10**9

@@ -119,6 +119,16 @@ pub struct Graph {
     pub routing: Option<RoutingConfig>,
 }
 
+/// Most hosts of a network.
+pub const MAX_HOSTS: u32 = 1 << 14;
+
+/// Most connections that each of so many hosts can open in a run: a connection's number has 32 bits and says which host opened
+/// it.
+pub const fn most_connections(hosts: u32) -> u32 {
+    let host_bits = u32::BITS - hosts.saturating_sub(1).leading_zeros();
+    1 << (u32::BITS - if host_bits == 0 { 1 } else { host_bits })
+}
+
 impl Graph {
     /// Whether two nodes stand in different datacenters.
     pub fn crosses(&self, one: u32, other: u32) -> bool {

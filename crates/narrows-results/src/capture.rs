@@ -38,8 +38,6 @@ const SEQUENCE_ERROR: u8 = 0x60;
 const BECN: u32 = 1 << 30;
 /// A positive one, without a limit to credits.
 const POSITIVE: u8 = 0x1f;
-/// Connections that one host may open: what comes after it in a connection's number is the host.
-const MAX_PER_HOST: u32 = 1 << 20;
 
 /// A packet at an interface.
 struct Seen<'a> {
@@ -119,7 +117,7 @@ fn in_order<'a>(plan: &Plan, trace: &'a Trace, ports: &[u32]) -> Vec<Seen<'a>> {
     seen
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a run has fewer than 2¹² hosts")]
+#[allow(clippy::cast_possible_truncation, reason = "a run has at most 2¹⁴ hosts")]
 fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + host as u32)
 }
@@ -134,9 +132,8 @@ fn headers(hop: &HopRow, segment: u16) -> Vec<u8> {
     ip.total_len = u16::try_from(hop.ip_bytes).unwrap_or(u16::MAX);
     ip.ecn = IpEcn::try_new(ecn as u8).expect("two bits");
     ip.header_checksum = ip.calc_header_checksum();
-    let opened_by_source = hop.connection / MAX_PER_HOST == hop.source;
-    let opener = u16::try_from(10_000 + hop.connection % MAX_PER_HOST % 50_000).expect("below 60 000");
-    let ports = if opened_by_source { (opener, 5_001) } else { (5_001, opener) };
+    let opener = u16::try_from(10_000 + hop.opened % 50_000).expect("below 60 000");
+    let ports = if hop.from_opener { (opener, 5_001) } else { (5_001, opener) };
     let payload = vec![0; hop.payload_bytes as usize];
     let mut bytes = Vec::with_capacity(80);
     ip.write(&mut bytes).expect("into memory");
@@ -253,6 +250,8 @@ mod tests {
             port: 0,
             source: 0,
             destination: 1,
+            from_opener: true,
+            opened: 7,
             offered_ns: 0,
             waited_ns: 0,
             arrived_ns: None,

@@ -20,6 +20,10 @@ row! {
         source: u32;
         /// Node that it is for.
         destination: u32;
+        /// Whether that node opened its connection, and which of the connections that its opener opened it is.
+        from_opener: bool;
+        /// See there.
+        opened: u32;
         /// What its header says.
         flags: Flags;
         /// The ECN bits with which it came to the port.

@@ -27,6 +27,7 @@ use crate::experiment::network::{self, LinkClass, Pool};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
 use crate::experiment::selector::Loss;
 use crate::units::Ppm;
+pub use narrows_plan::MAX_HOSTS;
 use narrows_plan::{CongestionPoint as Point, FunctionConfig, Graph, Link, LossOf, Node, NodeKind, Role, Scope};
 
 mod bridge;
@@ -39,8 +40,6 @@ mod star;
 mod two_datacenters;
 pub(crate) mod usual;
 
-/// Most hosts of one network: a connection's number has 12 bits for the host that opens it.
-pub const MAX_HOSTS: u32 = 4_096;
 /// Most links, counting each direction.
 pub const MAX_LINKS: u64 = 1_048_576;
 /// Highest rate of a link.

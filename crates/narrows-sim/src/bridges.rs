@@ -34,7 +34,7 @@ impl dcib::Packet for Packet {
         if self.is_datagram() || self.is_rdma() {
             return None;
         }
-        let to_opener = Side::on(self.destination(), self.connection) == Side::Opener;
+        let to_opener = self.side() == Side::Opener;
         let (payload, syn) = (self.payload(), self.is_syn());
         Some(Segment {
             flow: (self.connection, !to_opener),

@@ -1,7 +1,7 @@
 //! Connections by number, and the ends that live.
 //!
-//! A connection's number is its opener's node and a count of that node's own (12 and 20 bits): it comes from the plan and
-//! from what the opener saw, never from a shared counter, so that it is the same however a run is split.
+//! A connection's number is its opener's node and a count of that node's own: it comes from the plan and from what the opener
+//! saw, never from a shared counter, so that it is the same however a run is split.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,65 @@ use narrows_core::tcp::Tallies;
 use narrows_core::telemetry::Hop;
 use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
+use narrows_plan::most_connections;
 
 use crate::flows::Flow;
-
-/// Connections that one host may open.
-pub(crate) const MAX_PER_HOST: u32 = 1 << 20;
-/// Hosts that a numbering of this kind can tell apart.
-pub(crate) const MAX_HOSTS: u32 = 1 << 12;
+use crate::packet::Recipient;
 
 /// The slot of an end that has never lived, and of one that lives no more.
 const NEVER: u32 = u32::MAX;
 const CLOSED: u32 = u32::MAX - 1;
 
-/// The node that opened a connection.
-pub(crate) const fn opener(connection: u32) -> u32 {
-    connection / MAX_PER_HOST
+/// How a run numbers its connections: 32 bits are divided between the opener and its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbering {
+    count_bits: u32,
+    /// Of the count.
+    mask: u32,
+}
+
+impl Default for Numbering {
+    fn default() -> Numbering {
+        Numbering::USUAL
+    }
+}
+
+impl Numbering {
+    /// That of nearly all plans, so that their numbers, and what is drawn by them, are the same.
+    const USUAL: Numbering = Numbering::with(20);
+
+    const fn with(count_bits: u32) -> Numbering {
+        Numbering { count_bits, mask: (1 << count_bits) - 1 }
+    }
+
+    /// For so many hosts, of which each opens up to so many connections at least.
+    pub(crate) fn of(hosts: u32, most_opened: u64) -> Numbering {
+        let usual = Numbering::USUAL;
+        if hosts.saturating_sub(1) >> (32 - usual.count_bits) == 0 && most_opened <= u64::from(usual.per_host()) {
+            return usual;
+        }
+        Numbering::with(most_connections(hosts).ilog2())
+    }
+
+    /// Connections that one host may open.
+    pub(crate) const fn per_host(self) -> u32 {
+        self.mask + 1
+    }
+
+    /// The node that opened a connection.
+    pub(crate) const fn opener(self, connection: u32) -> u32 {
+        connection >> self.count_bits
+    }
+
+    /// Which of its opener's connections it is.
+    pub(crate) const fn count(self, connection: u32) -> u32 {
+        connection & self.mask
+    }
+
+    /// The end of a connection that stands on `host`.
+    pub(crate) const fn side(self, host: u32, connection: u32) -> Side {
+        if self.opener(connection) == host { Side::Opener } else { Side::Other }
+    }
 }
 
 /// Which end of a connection: the opener's or the other.
@@ -34,11 +78,6 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The side that stands on `host`.
-    pub(crate) const fn on(host: u32, connection: u32) -> Side {
-        if opener(connection) == host { Side::Opener } else { Side::Other }
-    }
-
     /// The other one.
     pub(crate) const fn other(self) -> Side {
         match self {
@@ -70,17 +109,31 @@ impl Current {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) host: u32,
-    pub(crate) peer: u32,
     /// The host's port.
     pub(crate) port: u32,
     /// The plan's traffic entry.
     pub(crate) traffic: u32,
     pub(crate) stack: u32,
+    /// Its peer, as packets name it.
+    pub(crate) to: Recipient,
     /// Of ports with several classes: which one its packets are of.
     pub(crate) service_class: u8,
     /// Whether what it sends is not simply handed to the port: it is not TCP; or its host's adapter has a limiter towards the
     /// peer, once it was notified of congestion; or what it sends carries telemetry back.
     pub(crate) is_handed_specially: bool,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn peer(&self) -> u32 {
+        self.to.host()
+    }
+
+    /// Which end of the connection stands here.
+    #[inline(always)]
+    pub(crate) fn side(&self) -> Side {
+        self.to.side().other()
+    }
 }
 
 /// The departure of a packet that nobody knows yet: a time when something is waited for, and after every run.
@@ -109,11 +162,6 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Which end of its connection it is.
-    pub(crate) fn side(&self) -> Side {
-        Side::on(self.place.host, self.connection)
-    }
-
     /// The machine, and what it is driven with.
     #[inline(always)]
     pub(crate) fn split(&mut self) -> (&mut Endpoint, Outlet<'_>) {
@@ -216,26 +264,28 @@ impl Waiting {
 pub(crate) struct Connections {
     /// By opener, then count: the slots of both ends.
     numbered: Vec<Vec<[u32; 2]>>,
+    pub(crate) numbering: Numbering,
     ends: Vec<Option<End>>,
     free: Vec<u32>,
 }
 
 impl Connections {
-    pub(crate) fn new(nodes: usize) -> Connections {
-        Connections { numbered: vec![Vec::new(); nodes], ends: Vec::new(), free: Vec::new() }
+    pub(crate) fn new(nodes: usize, numbering: Numbering) -> Connections {
+        Connections { numbered: vec![Vec::new(); nodes], numbering, ends: Vec::new(), free: Vec::new() }
     }
 
     /// The number of the next connection that `host` opens; `None` if it has opened as many as there are numbers.
     pub(crate) fn open(&mut self, host: u32) -> Option<u32> {
         let own = &mut self.numbered[host as usize];
-        let count = u32::try_from(own.len()).ok().filter(|&count| count < MAX_PER_HOST)?;
+        let count = u32::try_from(own.len()).ok().filter(|&count| count < self.numbering.per_host())?;
         own.push([NEVER, NEVER]);
-        Some(host * MAX_PER_HOST + count)
+        Some(host << self.numbering.count_bits | count)
     }
 
     /// Both slots of a connection. Those that another part opens are not counted here: their table grows on demand.
     fn entry(&mut self, connection: u32) -> &mut [u32; 2] {
-        let (own, count) = (&mut self.numbered[opener(connection) as usize], (connection % MAX_PER_HOST) as usize);
+        let own = &mut self.numbered[self.numbering.opener(connection) as usize];
+        let count = self.numbering.count(connection) as usize;
         if own.len() <= count {
             own.resize(count + 1, [NEVER, NEVER]);
         }
@@ -245,8 +295,8 @@ impl Connections {
     /// The slot of an end, if it lives.
     #[inline]
     pub(crate) fn slot(&self, connection: u32, side: Side) -> Option<u32> {
-        let own = &self.numbered[opener(connection) as usize];
-        let slot = own.get((connection % MAX_PER_HOST) as usize)?[side as usize];
+        let own = &self.numbered[self.numbering.opener(connection) as usize];
+        let slot = own.get(self.numbering.count(connection) as usize)?[side as usize];
         (slot < CLOSED).then_some(slot)
     }
 
@@ -255,7 +305,8 @@ impl Connections {
         self.entry(connection)[side as usize] == CLOSED
     }
 
-    pub(crate) fn insert(&mut self, endpoint: Endpoint, connection: u32, side: Side, place: Place) -> u32 {
+    pub(crate) fn insert(&mut self, endpoint: Endpoint, connection: u32, place: Place) -> u32 {
+        let side = place.side();
         let end = End {
             endpoint,
             connection,
@@ -284,7 +335,7 @@ impl Connections {
 
     pub(crate) fn remove(&mut self, slot: u32) {
         let end = self.ends[slot as usize].take().expect("only a living end is removed");
-        let side = end.side();
+        let side = end.place.side();
         self.entry(end.connection)[side as usize] = CLOSED;
         self.free.push(slot);
     }
@@ -301,12 +352,49 @@ impl Connections {
 
     /// The living ends on `host` whose peer is `peer`.
     pub(crate) fn between(&mut self, host: u32, peer: u32) -> impl Iterator<Item = &mut End> {
-        self.ends.iter_mut().flatten().filter(move |end| (end.place.host, end.place.peer) == (host, peer))
+        self.ends.iter_mut().flatten().filter(move |end| (end.place.host, end.place.peer()) == (host, peer))
     }
 
     /// Every living end, by number of its connection, opener's first.
     pub(crate) fn living_slots(&self) -> Vec<u32> {
         let slots = self.numbered.iter().flatten().flatten().copied();
         slots.filter(|&slot| slot < CLOSED).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_plan::MAX_HOSTS;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_the_usual_ones_where_these_suffice() {
+        for (hosts, opened) in [(1, 0), (2, 1 << 20), (4_096, 1 << 20)] {
+            assert_eq!(Numbering::of(hosts, opened), Numbering::USUAL);
+        }
+        let per_host = |hosts, opened| Numbering::of(hosts, opened).per_host();
+        assert_eq!(per_host(4_097, 1), 1 << 19);
+        assert_eq!(per_host(MAX_HOSTS, 1), 1 << 18);
+        assert_eq!(per_host(4_096, (1 << 20) + 1), 1 << 20, "as many as there are");
+        assert_eq!([per_host(1, 1 << 21), per_host(2, 1 << 21), per_host(48, 1 << 21)], [1 << 31, 1 << 31, 1 << 26]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_says_who_opened_the_connection_and_which(
+            hosts in 1..=MAX_HOSTS, host in any::<prop::sample::Index>(), count in any::<prop::sample::Index>(),
+            opened in 0..1_u64 << 31,
+        ) {
+            let numbering = Numbering::of(hosts, opened);
+            let host = u32::try_from(host.index(hosts as usize)).unwrap();
+            let count = u32::try_from(count.index(numbering.per_host() as usize)).unwrap();
+            let number = host << numbering.count_bits | count;
+            prop_assert_eq!((numbering.opener(number), numbering.count(number)), (host, count));
+            prop_assert_eq!(numbering.side(host, number), Side::Opener);
+            prop_assert_eq!(numbering.side((host + 1) % MAX_HOSTS, number), Side::Other);
+            // Marks of slots are no numbers of slots, and these are fewer than connections.
+            prop_assert!(numbering.per_host() >= most_connections(hosts).min(1 << 20));
+        }
     }
 }

@@ -13,8 +13,8 @@ use narrows_plan::Plan;
 use narrows_results::trace::Trace;
 use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
-use crate::connections::opener;
-use crate::flows::{Flow, Flows, Names};
+use crate::flows::{Flow, Flows};
+use crate::simulation::Survey;
 
 /// A query, where its client is.
 #[derive(Clone, Debug)]
@@ -63,15 +63,15 @@ pub(crate) struct Notes {
 }
 
 /// The rows of a run, from the notes of all its parts by number.
-pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, mut parts: Vec<Notes>) -> Results {
+pub(crate) fn merge(plan: &Plan, survey: &Survey, partition: &Partition, mut parts: Vec<Notes>) -> Results {
     let ended = parts[0].ended;
     assert!(parts.iter().all(|part| part.ended == ended), "the parts of a run end together");
     let (mut queries, query_numbers) = number_queries(&parts);
-    let (mut flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers, &mut queries);
+    let (mut flows, flow_numbers) = number_flows(plan, survey, partition, &parts, &query_numbers, &mut queries);
     let mut events_at_links = EventRow::all(&plan.network);
     for (notes, numbers) in parts.iter().zip(&flow_numbers) {
         for (&tag, links) in &notes.paths {
-            let place = notes.flows.place(names.name(Tag(tag))).expect("it was opened here");
+            let place = notes.flows.place(survey.names.name(Tag(tag))).expect("it was opened here");
             EventRow::meet(&mut events_at_links, links, &mut flows[numbers[place as usize] as usize], ended);
         }
     }
@@ -154,7 +154,7 @@ fn by_name(parts: &[Notes], query_numbers: &[Vec<u32>]) -> BTreeMap<(u32, u32), 
 /// of its other end. Its retransmission timeouts count for the request that waits for it.
 fn number_flows(
     plan: &Plan,
-    names: &Names,
+    Survey { names, numbering }: &Survey,
     partition: &Partition,
     parts: &[Notes],
     query_numbers: &[Vec<u32>],
@@ -165,7 +165,7 @@ fn number_flows(
         let number = plan.traffic[flow.name.traffic as usize].pattern.awaited_by(flow.name.sequence)?;
         by_name.get(&(flow.name.traffic, number)).copied()
     };
-    let opened_in = |flow: &Flow| Some(partition.part_of(opener(flow.connection?)) as usize);
+    let opened_in = |flow: &Flow| Some(partition.part_of(numbering.opener(flow.connection?)) as usize);
     let mut order: Vec<(usize, &Flow)> = Vec::new();
     for (part, notes) in parts.iter().enumerate() {
         order.extend(notes.flows.iter().filter(|flow| opened_in(flow) == Some(part)).map(|flow| (part, flow)));

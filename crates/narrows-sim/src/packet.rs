@@ -8,6 +8,32 @@ use narrows_core::rng::mix;
 use narrows_core::units::Span;
 use narrows_network::Payload;
 
+use crate::connections::Side;
+
+/// The host that a packet is for, and in the highest bit which end of its connection stands there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Recipient(u16);
+
+impl Recipient {
+    const OPENER: u16 = 1 << 15;
+
+    pub(crate) fn new(host: u32, side: Side) -> Recipient {
+        let host = u16::try_from(host).ok().filter(|host| host & Recipient::OPENER == 0);
+        let side = if side == Side::Opener { Recipient::OPENER } else { 0 };
+        Recipient(host.expect("hosts come first and are fewer than 2¹⁵") | side)
+    }
+
+    #[inline(always)]
+    pub(crate) fn host(self) -> u32 {
+        u32::from(self.0 & !Recipient::OPENER)
+    }
+
+    #[inline(always)]
+    pub(crate) fn side(self) -> Side {
+        if self.0 & Recipient::OPENER == 0 { Side::Other } else { Side::Opener }
+    }
+}
+
 /// A segment on the wire of the simulated network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
@@ -20,8 +46,7 @@ pub(crate) struct Packet {
     /// A slot of the side pool if the packet has SACK blocks, else its tag; on a bridge, where what is around it lies; with
     /// telemetry, where that lies.
     extra: u32,
-    /// The host it is for.
-    destination: u16,
+    to: Recipient,
     /// Size of the IP packet, bytes: asked at every hop, where the payload is asked at the ends only.
     size: u16,
     window: u16,
@@ -103,7 +128,7 @@ impl Packet {
     pub(crate) fn pack(
         segment: &Segment,
         connection: u32,
-        destination: u32,
+        to: Recipient,
         service_class: u8,
         pool: &mut SidePool,
     ) -> Packet {
@@ -116,7 +141,7 @@ impl Packet {
             timestamp: segment.timestamp,
             timestamp_echo: segment.timestamp_echo,
             extra,
-            destination: u16::try_from(destination).expect("hosts come first and are fewer than 2¹⁶"),
+            to,
             size: u16::try_from(segment.ip_bytes().get()).expect("a packet is below 64 KiB"),
             window: segment.window,
             flags: segment.flags.bits(),
@@ -130,10 +155,10 @@ impl Packet {
             connection: self.connection,
             seq: self.seq,
             ack: u32::from(feedback),
-            timestamp: u32::from(self.destination),
+            timestamp: self.to.host(),
             timestamp_echo: 0,
             extra: 0,
-            destination: u16::try_from(host).expect("hosts come first and are fewer than 2¹⁶"),
+            to: Recipient::new(host, self.side().other()),
             size: NOTIFICATION_BYTES,
             window: 0,
             flags: NOTIFICATION,
@@ -161,7 +186,7 @@ impl Packet {
             timestamp: 0,
             timestamp_echo: 0,
             extra: place,
-            destination: 0,
+            to: Recipient::default(),
             size: u16::try_from(size).expect("it is short"),
             window: 0,
             flags: NOTIFICATION,
@@ -205,6 +230,12 @@ impl Packet {
     /// Whether it is of a connection of RDMA.
     pub(crate) fn is_rdma(&self) -> bool {
         self.flags & (NOTIFICATION | Flags::RDMA.bits()) == Flags::RDMA.bits()
+    }
+
+    /// Which end of its connection it is for.
+    #[inline(always)]
+    pub(crate) fn side(&self) -> Side {
+        self.to.side()
     }
 
     pub(crate) fn extra(&self) -> u32 {
@@ -273,7 +304,7 @@ impl Packet {
 
     /// What stays the same on its way, and nearly tells the packets of a connection apart.
     pub(crate) fn identity(&self) -> Identity {
-        (self.destination, self.flags, self.window, self.seq, self.ack, self.timestamp, self.timestamp_echo)
+        (self.to, self.flags, self.window, self.seq, self.ack, self.timestamp, self.timestamp_echo)
     }
 
     /// The segment of a packet that may go on, or that was put away just now.
@@ -318,7 +349,7 @@ impl Packet {
 }
 
 /// See [`Packet::identity`].
-pub(crate) type Identity = (u16, u8, u16, u32, u32, u32, u32);
+pub(crate) type Identity = (Recipient, u8, u16, u32, u32, u32, u32);
 
 /// What decides the path of a connection's packets to a host. Both directions may take different ones.
 #[inline]
@@ -335,17 +366,17 @@ impl Payload for Packet {
 
     #[inline]
     fn destination(&self) -> u32 {
-        u32::from(self.destination)
+        self.to.host()
     }
 
     #[inline]
     fn flow_hash(&self) -> u32 {
-        flow_hash(self.connection, u32::from(self.destination))
+        flow_hash(self.connection, self.destination())
     }
 
     #[inline]
     fn flow_key(&self) -> u64 {
-        u64::from(self.connection) << 16 | u64::from(self.destination)
+        u64::from(self.connection) << 16 | u64::from(self.to.0)
     }
 
     #[inline]
@@ -387,7 +418,7 @@ impl Payload for Packet {
             timestamp: u32::try_from(time >> 32).expect("a pause is below a year"),
             timestamp_echo: u32::try_from(time & u64::from(u32::MAX)).expect("32 bits"),
             extra: PAUSE,
-            destination: 0,
+            to: Recipient::default(),
             size: FRAME_BYTES,
             window: 0,
             flags: NOTIFICATION,
@@ -447,7 +478,7 @@ mod tests {
                 ..Segment::default()
             },
         ] {
-            let packet = Packet::pack(&segment, 4, 5, 7, &mut pool);
+            let packet = Packet::pack(&segment, 4, Recipient::new(5, Side::Opener), 7, &mut pool);
             assert_eq!(packet.service_class(), 7);
             assert_eq!(u64::from(packet.ip_bytes()), segment.ip_bytes().get());
             assert_eq!(packet.unpack(&mut pool), segment);
@@ -459,12 +490,18 @@ mod tests {
     fn a_datagram_is_told_from_segments() {
         let mut pool = SidePool::default();
         let datagram = Segment { seq: 7, length: 1472, flags: Flags::END, tag: Tag(9), ..Segment::default() };
-        let packet = Packet::pack(&datagram, 4, 5, 7, &mut pool);
+        let packet = Packet::pack(&datagram, 4, Recipient::new(5, Side::Opener), 7, &mut pool);
         assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (1_500, 1_472, true));
         assert!(packet.is_datagram() && packet.is_special() && !packet.ecn_capable());
         assert_eq!(packet.unpack(&mut pool), datagram);
         for (flags, special) in [(Flags::ACK, false), (Flags::SYN, true), (Flags::SYN.with(Flags::ACK), false)] {
-            let packet = Packet::pack(&Segment { flags, ..Segment::default() }, 4, 5, 7, &mut pool);
+            let packet = Packet::pack(
+                &Segment { flags, ..Segment::default() },
+                4,
+                Recipient::new(5, Side::Opener),
+                7,
+                &mut pool,
+            );
             assert_eq!((packet.is_datagram(), packet.is_special()), (false, special));
         }
         assert!(!packet.notification(2, 63).is_datagram() && packet.notification(2, 63).is_special());
@@ -475,7 +512,7 @@ mod tests {
         let mut pool = SidePool::default();
         let data =
             Segment { seq: 7, length: 1_456, flags: Flags::RDMA.with(Flags::END), tag: Tag(9), ..Segment::default() };
-        let packet = Packet::pack(&data, 4, 5, 7, &mut pool);
+        let packet = Packet::pack(&data, 4, Recipient::new(5, Side::Opener), 7, &mut pool);
         assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (1_500, 1_456, true));
         assert!(packet.is_rdma() && packet.is_special() && !packet.is_datagram());
         assert_eq!(packet.unpack(&mut pool), data);
@@ -483,7 +520,7 @@ mod tests {
         for bytes in [48, 52] {
             let ack =
                 Segment { ack: 9, flags: Flags::RDMA.with(Flags::ACK).with(Flags::NAK), sack, ..Segment::default() };
-            let packet = Packet::pack(&ack, 4, 5, 7, &mut pool);
+            let packet = Packet::pack(&ack, 4, Recipient::new(5, Side::Opener), 7, &mut pool);
             assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (bytes, 0, false));
             assert!(packet.is_rdma() && packet.is_special() && !packet.is_datagram());
             assert_eq!((packet.ack(), packet.unpack(&mut pool)), (Some(9), ack));
@@ -495,7 +532,7 @@ mod tests {
     #[test]
     fn a_notification_tells_how_congested_and_by_which_packet() {
         let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
-        let packet = Packet::pack(&segment, 4, 5, 1, &mut SidePool::default());
+        let packet = Packet::pack(&segment, 4, Recipient::new(5, Side::Other), 1, &mut SidePool::default());
         assert_eq!(packet.as_notification(), None);
         let told = packet.notification(2, 63);
         assert_eq!((told.as_notification(), told.destination(), told.connection), (Some((63, 77)), 2, 4));
@@ -507,7 +544,7 @@ mod tests {
         let frame = Packet::pause(5, longest).unwrap();
         assert_eq!((frame.as_pause(), frame.is_urgent()), (Some((5, longest)), true));
         let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
-        let packet = Packet::pack(&segment, 4, 5, 1, &mut SidePool::default());
+        let packet = Packet::pack(&segment, 4, Recipient::new(5, Side::Other), 1, &mut SidePool::default());
         assert_eq!((packet.as_pause(), packet.notification(2, 63).as_pause()), (None, None));
     }
 
@@ -518,7 +555,8 @@ mod tests {
         sack.push(Seq::new(5), Seq::new(9));
         let segments = [Segment { sack, ..Segment::default() }, Segment { tag: Tag(3), ..Segment::default() }];
         there.keep(SackBlocks::NONE, Tag(1));
-        let mut packets = segments.map(|segment| Packet::pack(&segment, 4, 5, 0, &mut here));
+        let mut packets =
+            segments.map(|segment| Packet::pack(&segment, 4, Recipient::new(5, Side::Other), 0, &mut here));
         let beside: Vec<_> = packets.iter().filter_map(|packet| packet.leave(&mut here)).collect();
         assert_eq!(here.free_slots(), here.slots.len());
         let mut beside = beside.into_iter();

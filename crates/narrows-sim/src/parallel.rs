@@ -29,7 +29,7 @@ use crate::trace::Selection;
 /// exchange.
 const MIN_PACKETS: u64 = 100;
 /// How far parts without a link between them may be apart.
-const MOST_REACH: Span = Span::from_ms(100);
+const MAX_REACH: Span = Span::from_ms(100);
 /// Steps within a look-ahead: so far a part may be ahead of another without making it wait.
 const STEPS: u64 = 4;
 /// Events between two looks of the observer at a run of one part: some tens of milliseconds.
@@ -91,7 +91,7 @@ pub fn run(
 /// How a network is cut for so many threads: between its sites if that pays, else between racks if that does.
 pub fn partition_for(graph: &Graph, threads: u32) -> Partition {
     let pays = |partition: &Partition| {
-        let look_ahead = partition.look_ahead().unwrap_or(MOST_REACH);
+        let look_ahead = partition.look_ahead().unwrap_or(MAX_REACH);
         let rate = Rate::from_bps(graph.links.iter().map(|link| link.rate.as_bps()).sum());
         let packets = rate.bytes_in(look_ahead).get() / graph.mtu.packet().get();
         partition.count() > 1 && packets >= MIN_PACKETS * u64::from(partition.count())
@@ -150,8 +150,8 @@ pub fn run_in_parts(
         }
         return Ok(None);
     }
-    let names = survey(plan, seed)?;
-    let part = |part| Simulation::part(plan, seed, partition, part, names.clone());
+    let survey = survey(plan, seed)?;
+    let part = |part| Simulation::part(plan, seed, partition, part, survey.clone());
     let parts = (0..partition.count()).map(part).collect::<Result<Vec<_>, SimError>>()?;
     let threads = threads.clamp(1, partition.count());
     let scheduler = Scheduler::new(plan, partition, parts, threads as usize);
@@ -170,7 +170,7 @@ pub fn run_in_parts(
         return Ok(None);
     }
     let notes = state.slots.into_iter().map(|slot| slot.part.expect("every part is back").notes()).collect();
-    let results = merge(plan, &names, partition, notes);
+    let results = merge(plan, &survey, partition, notes);
     let cpu_ns = spent_since(cpu).zip(others).map(|(own, others)| own + others);
     Ok(Some(Ran { results, cpu_ns, threads }))
 }
@@ -252,7 +252,7 @@ impl<'a> Scheduler<'a> {
     fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Scheduler<'a> {
         let delays = || (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
         // Parts without a link between them need no exchange.
-        let reach = delays().max().unwrap_or(MOST_REACH);
+        let reach = delays().max().unwrap_or(MAX_REACH);
         let least = delays().min().unwrap_or(reach);
         let slots = (0..).zip(parts).map(|(place, part)| PartSlot {
             clock: Time::ZERO,

@@ -33,19 +33,19 @@ use narrows_core::transport::{Datagram, Endpoint, Machine, Rdma, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
-use narrows_plan::{Connections as Mode, Kind, NodeKind, Pattern, Plan, Traffic};
+use narrows_plan::{Connections as Mode, Kind, MAX_HOSTS, NodeKind, Pattern, Plan, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use choice::Choice;
 use receive::Adapters;
 
 use crate::bridges::Bridges;
-use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, Place, Side, UNTOLD, opener};
+use crate::connections::{Connections, Current, Numbering, Outlet, Place, Side, UNTOLD};
 use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::nic::{Handing, Nic, Specially};
-use crate::packet::{Packet, SidePool, flow_hash};
+use crate::packet::{Packet, Recipient, SidePool, flow_hash};
 use crate::trace::Recorder;
 
 pub(crate) use boundary::Mail;
@@ -85,14 +85,21 @@ pub enum SimError {
     },
 }
 
+/// What is known of a run before it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey {
+    pub(crate) names: Names,
+    pub(crate) numbering: Numbering,
+}
+
 /// Counts what the plan will begin: connections of each host, persistent ones are as few as the flows that overlap; and
 /// flows of each traffic entry, which is what they are named by.
-pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
+pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Survey, SimError> {
     let graph = &plan.network;
     let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-    if hosts > MAX_HOSTS as usize {
+    let Some(numbered) = u32::try_from(hosts).ok().filter(|&hosts| hosts <= MAX_HOSTS) else {
         return Err(SimError::TooManyHosts { hosts, most: MAX_HOSTS });
-    }
+    };
     let mut opened = vec![0_u64; graph.nodes.len()];
     let mut flows = Vec::with_capacity(plan.traffic.len());
     for traffic in &plan.traffic {
@@ -100,12 +107,16 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
         let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
         flows.push(traffic.begins(seed, &plan.schedule, opens));
     }
-    match opened.iter().position(|&connections| connections > u64::from(MAX_PER_HOST)) {
-        None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS }),
+    let numbering = Numbering::of(numbered, opened.iter().copied().max().unwrap_or(0));
+    match opened.iter().position(|&connections| connections > u64::from(numbering.per_host())) {
+        None => {
+            let names = Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS })?;
+            Ok(Survey { names, numbering })
+        }
         Some(host) => Err(SimError::TooManyConnections {
             host: graph.nodes[host].name.clone(),
             connections: opened[host],
-            most: MAX_PER_HOST,
+            most: numbering.per_host(),
         }),
     }
 }
@@ -241,7 +252,7 @@ impl<'a> Simulation<'a> {
         seed: u64,
         partition: &Partition,
         part: u32,
-        names: Names,
+        Survey { names, numbering }: Survey,
     ) -> Result<Simulation<'a>, SimError> {
         let graph = &plan.network;
         let network: Network<Packet> = Network::part(graph, seed, partition, part)?;
@@ -272,7 +283,7 @@ impl<'a> Simulation<'a> {
             names,
             network,
             pool: SidePool::default(),
-            connections: Connections::new(graph.nodes.len()),
+            connections: Connections::new(graph.nodes.len(), numbering),
             stacks: Stacks::new(plan, host_rates)?,
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
@@ -407,13 +418,12 @@ impl<'a> Simulation<'a> {
         }
         let mut segment = Segment::default();
         packet.unpack_into(&mut segment, &mut self.pool);
-        self.handle_segment(now, host, connection, &segment);
+        self.handle_segment(now, host, (connection, packet.side()), &segment);
     }
 
     /// A segment reaches a host's stack.
     #[inline(always)]
-    fn handle_segment(&mut self, now: Time, host: u32, connection: u32, segment: &Segment) {
-        let side = Side::on(host, connection);
+    fn handle_segment(&mut self, now: Time, host: u32, (connection, side): (u32, Side), segment: &Segment) {
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,
             None if side == Side::Other && !self.connections.is_closed(connection, side) => {
@@ -451,7 +461,8 @@ impl<'a> Simulation<'a> {
     fn accept(&mut self, connection: u32, host: u32, tag: Tag, flags: Flags) -> u32 {
         let traffic = self.names.name(tag).traffic;
         let established = !flags.contains(Flags::SYN);
-        self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
+        let opener = self.connections.numbering.opener(connection);
+        self.insert_end(connection, Side::Other, host, opener, traffic, established)
     }
 
     /// An end hears of a flow whose first byte it does not have yet. Flows of one connection have ascending tags.
@@ -522,7 +533,7 @@ impl<'a> Simulation<'a> {
         let port = self.network.host_link(host);
         let place = Place {
             host,
-            peer,
+            to: Recipient::new(peer, side.other()),
             port,
             traffic,
             stack: stack_index,
@@ -531,7 +542,7 @@ impl<'a> Simulation<'a> {
                 || self.has_telemetry
                 || self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
         };
-        let slot = self.connections.insert(endpoint, connection, side, place);
+        let slot = self.connections.insert(endpoint, connection, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
         self.connections.end(slot).endpoint.listen(stream, self.stacks.get(stack_index));
         slot
@@ -543,7 +554,7 @@ impl<'a> Simulation<'a> {
         if packet.payload() == 0 {
             return;
         }
-        let side = Side::on(packet.destination(), packet.connection).other();
+        let side = packet.side().other();
         if let Some(slot) = self.connections.slot(packet.connection, side) {
             self.connections.end(slot).waiting.note_left(now);
             self.pump(now, slot);
@@ -554,7 +565,7 @@ impl<'a> Simulation<'a> {
     #[inline(never)]
     fn note_recalled(&mut self) {
         for packet in self.network.take_recalled().into_iter().rev().filter(|packet| packet.payload() > 0) {
-            let side = Side::on(packet.destination(), packet.connection).other();
+            let side = packet.side().other();
             if let Some(slot) = self.connections.slot(packet.connection, side) {
                 self.connections.end(slot).waiting.note_recalled();
             }
@@ -649,7 +660,7 @@ fn transmit(
         if !endpoint.poll_into(&mut segment, now, room, stack) {
             break;
         }
-        let mut packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
+        let mut packet = Packet::pack(&segment, end.connection, end.place.to, end.place.service_class, pool);
         handing.echo(&mut packet, network);
         if let Some(nic) = handing.nic() {
             nic.send(now, packet, end.waiting, network);
@@ -667,7 +678,7 @@ fn transmit(
             break;
         }
     }
-    let id = |end: &Outlet<'_>| (u64::from(end.connection) << 1 | Side::on(end.place.host, end.connection) as u64) << 1;
+    let id = |end: &Outlet<'_>| (u64::from(end.connection) << 1 | end.place.side() as u64) << 1;
     let timer = endpoint.deadline();
     if timer != *end.armed_timer {
         *end.armed_timer = timer;

@@ -25,7 +25,7 @@ use narrows_network::trace::{Happened, Note};
 use narrows_plan::flows::Name;
 use narrows_plan::{NodeKind, Plan};
 
-use crate::connections::Side;
+use crate::connections::{Numbering, Side};
 use crate::flows::Flows;
 use crate::packet::{Identity, Packet, SidePool};
 pub(crate) use hop::Pause;
@@ -95,6 +95,7 @@ pub(crate) struct TracedFlow {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     selection: Selection,
+    numbering: Numbering,
     /// How many flows have begun that are the same as one that is wanted, by its place.
     begun: Vec<u32>,
     pub(crate) flows: Vec<TracedFlow>,
@@ -120,10 +121,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(selection: Selection) -> Recorder {
+    pub(crate) fn new(selection: Selection, numbering: Numbering) -> Recorder {
         let begun = if let Selection::Flows(flows) = &selection { vec![0; flows.len()] } else { Vec::new() };
         Recorder {
             selection,
+            numbering,
             begun,
             flows: Vec::new(),
             unfinished: HashMap::new(),
@@ -226,7 +228,7 @@ impl Recorder {
             let Some(&first) = journeys.first() else { continue };
             let journey = &mut self.journeys[first as usize];
             journey.dropped = true;
-            let side = Side::on(journey.host, journey.connection);
+            let side = self.numbering.side(journey.host, journey.connection);
             journey.note_dropping_port(&self.ends[&key(journey.connection, side)].path);
             // What is lost between a pair of edge routers may be repaired.
             if journey.hops.last().is_none_or(|hop| plan.network.links[hop.link as usize].bridge.is_none()) {
@@ -237,7 +239,7 @@ impl Recorder {
 
     /// A host hands over a packet.
     fn set_out(&mut self, at: Time, link: u32, host: u32, packet: &Packet, pool: &SidePool) {
-        let side = Side::on(host, packet.connection);
+        let side = packet.side().other();
         let number = u32::try_from(self.journeys.len()).expect("fewer packets than 2³²");
         let other = self.ends[&key(packet.connection, side.other())].latest[0];
         let end = self.ends.get_mut(&key(packet.connection, side)).expect("it is traced");
@@ -272,7 +274,7 @@ impl Recorder {
                 self.under_way.remove(&identity);
             }
         }
-        let end = key(packet.connection, Side::on(host, packet.connection));
+        let end = key(packet.connection, packet.side());
         self.waiting.entry(host).or_default().push((end, number));
     }
 

@@ -211,7 +211,7 @@ fn axes_that_set_the_same() {
 fn sizes_of_things() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servers = 100000"),
-        ("servers = 4", "servers = 1025"),
+        ("servers = 4", "servers = 4097"),
         ("servers = 4", "servers = 0"),
         ("end = \"10s\"", "end = \"86400s\""),
         ("size = { cdf = \"web-search\" }", "size = { fixed = \"1B\" }"),

@@ -17,8 +17,8 @@ use crate::experiment::located::Located;
 use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
-/// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
-const MAX_PORTS: u32 = 24;
+/// 40³/4 = 16 000 hosts; two ports more would be more hosts than a network may have.
+const MAX_PORTS: u32 = 40;
 
 const K: Parameter = number("k", 4, (2, MAX_PORTS), "ports of each switch, even: k³/4 hosts");
 pub(super) const KEYS: &[Parameter] = &[K];
@@ -55,7 +55,7 @@ impl Network for FatTree {
         let fabric = base.with(&self.fabric)?;
         let edge_spec = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);
-        let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 288 racks");
+        let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 800 racks");
         for pod in 1..=k {
             for edge in 1..=half {
                 for host in 1..=half {

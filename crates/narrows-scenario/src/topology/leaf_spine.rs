@@ -286,16 +286,16 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_a_way_out() {
         for (keys, sentence, help) in [
-            ("leaves = 0", "leaves is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
+            ("leaves = 0", "leaves is 0, outside 1 to 16384", "choose a value from 1 to 16384"),
             ("spines = 0", "spines is 0, outside 1 to 512", "choose a value from 1 to 512"),
-            ("hosts-per-leaf = 0", "hosts-per-leaf is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
+            ("hosts-per-leaf = 0", "hosts-per-leaf is 0, outside 1 to 16384", "choose a value from 1 to 16384"),
             ("parallel-links = 9", "parallel-links is 9, outside 1 to 8", "choose a value from 1 to 8"),
             (
                 "leaves = 4096\nhosts-per-leaf = 4096",
-                "hosts: 16777216 is more than the 4096 that are allowed",
+                "hosts: 16777216 is more than the 16384 that are allowed",
                 "make the experiment smaller",
             ),
-            ("leaves = 257", "hosts: 4112 is more than the 4096 that are allowed", "make the experiment smaller"),
+            ("leaves = 1025", "hosts: 16400 is more than the 16384 that are allowed", "make the experiment smaller"),
             (
                 "leaves = 4096\nhosts-per-leaf = 1\nspines = 512\nparallel-links = 8",
                 "links between leaves and spines: 16777216 is more than the 262144 that are allowed",

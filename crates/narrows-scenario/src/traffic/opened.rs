@@ -1,4 +1,4 @@
-//! How many connections each host opens: their numbers have 20 bits for it.
+//! How many connections each host opens: their numbers have room for so many.
 
 use std::ops::Range;
 
@@ -6,10 +6,7 @@ use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
 use crate::offered::{flows_per_second, rounds};
-use narrows_plan::{Connections, FlowStart, Graph, Pairs, Pattern, Traffic};
-
-/// Most connections that one host opens in a run.
-pub(crate) const MAX_CONNECTIONS: u32 = 1 << 20;
+use narrows_plan::{Connections, FlowStart, Graph, NodeKind, Pairs, Pattern, Traffic, most_connections};
 
 /// Connections by the host that opens them, expected where flows come at random.
 pub(crate) struct Opened<'a> {
@@ -28,7 +25,9 @@ impl<'a> Opened<'a> {
             self.add_kind(kind, end);
         }
         // Six standard deviations of a Poisson count: what is let through does not fail by chance.
-        let most = MAX_CONNECTIONS - 6 * MAX_CONNECTIONS.isqrt();
+        let hosts = self.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+        let most = most_connections(u32::try_from(hosts).unwrap_or(u32::MAX));
+        let most = most - 6 * most.isqrt();
         let Some(host) = self.count.iter().position(|count| *count > f64::from(most)) else { return Ok(()) };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, positive")]
         let connections = self.count[host] as u64;

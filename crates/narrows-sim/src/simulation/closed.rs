@@ -14,7 +14,9 @@ impl Simulation<'_> {
         let flow = &self.flows[number];
         let (size, source) = (flow.size.unwrap_or(ENDLESS), flow.source);
         let Traffic { service_class, profile, .. } = &self.plan.traffic[flow.name.traffic as usize];
-        let delivered = if Side::on(host, connection) == Side::Opener || segment.ack == Seq::FIRST.wire() {
+        let numbering = self.connections.numbering;
+        let side = numbering.side(host, connection);
+        let delivered = if side == Side::Opener || segment.ack == Seq::FIRST.wire() {
             Seq::FIRST.plus(size.get()).wire()
         } else {
             segment.seq.wrapping_add(u32::from(segment.length))
@@ -26,8 +28,9 @@ impl Simulation<'_> {
             answer.window = u16::MAX;
             (answer.timestamp, answer.timestamp_echo) = (profile.timestamp(now), segment.timestamp);
         }
-        let to = if opener(connection) == host { source } else { opener(connection) };
-        let packet = Packet::pack(&answer, connection, to, *service_class, &mut self.pool);
+        let to = if side == Side::Opener { source } else { numbering.opener(connection) };
+        let packet =
+            Packet::pack(&answer, connection, Recipient::new(to, side.other()), *service_class, &mut self.pool);
         let port = self.network.host_link(host);
         if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
             packet.unpack(&mut self.pool);

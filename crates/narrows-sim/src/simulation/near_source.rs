@@ -17,9 +17,9 @@ impl Simulation<'_> {
     /// The host that sent a packet; `None` if it belongs to another part, or nobody there would listen: its end of the
     /// connection is gone. An adapter listens for its host; who opened a connection is known without an end.
     fn sender_of(&mut self, packet: Packet) -> Option<u32> {
-        let side = Side::on(packet.destination(), packet.connection).other();
+        let side = packet.side().other();
         if side == Side::Opener && self.limiting.is_some() {
-            return Some(opener(packet.connection)).filter(|&host| self.owns(host));
+            return Some(self.connections.numbering.opener(packet.connection)).filter(|&host| self.owns(host));
         }
         let slot = self.connections.slot(packet.connection, side)?;
         Some(self.connections.end(slot).place.host)
@@ -28,8 +28,7 @@ impl Simulation<'_> {
     /// A notification has come to a host. One that is not to be believed changes nothing.
     #[inline(never)]
     pub(super) fn handle_notification(&mut self, now: Time, host: u32, packet: Packet, (feedback, seq): (u8, u32)) {
-        let connection = packet.connection;
-        let slot = self.connections.slot(connection, Side::on(host, connection));
+        let slot = self.connections.slot(packet.connection, packet.side());
         if let Some(traffic) = self.limiting {
             return self.notify_nic(now, (host, packet.notified_peer()), slot, traffic, feedback);
         }

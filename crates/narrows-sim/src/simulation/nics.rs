@@ -30,7 +30,7 @@ impl Simulation<'_> {
     pub(super) fn transmit_specially(&mut self, now: Time, slot: u32) -> bool {
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
-        let nic = self.nics.get_mut(&(end.place.host, end.place.peer));
+        let nic = self.nics.get_mut(&(end.place.host, end.place.peer()));
         let mut handing = Specially { nic, telemetry: end.telemetry.take() };
         let packets = (&mut self.pool, &mut self.refused);
         let (endpoint, port) = end.split();
@@ -61,7 +61,7 @@ impl Simulation<'_> {
         let mut senders: Vec<u32> = vec![];
         let nic = self.nics.get_mut(&key).expect("it has a limiter");
         while let Some((packet, departure)) = nic.release(now, &mut self.network) {
-            let side = Side::on(packet.destination(), packet.connection).other();
+            let side = packet.side().other();
             // An end that is gone waits for nothing.
             let Some(slot) = self.connections.slot(packet.connection, side).filter(|_| packet.payload() > 0) else {
                 continue;

@@ -203,8 +203,9 @@ impl Simulation<'_> {
     /// # Panics
     /// If the network lost track of a packet.
     pub fn finish(self) -> Results {
-        let (plan, names, partition) = (self.plan, self.names.clone(), self.partition.clone());
-        merge(plan, &names, &partition, vec![self.notes()])
+        let (plan, partition) = (self.plan, self.partition.clone());
+        let survey = Survey { names: self.names.clone(), numbering: self.connections.numbering };
+        merge(plan, &survey, &partition, vec![self.notes()])
     }
 
     /// By tag, the links that packets of the flows that were opened here take or may take, both ways; nothing where no link changes.
@@ -214,7 +215,9 @@ impl Simulation<'_> {
             return paths;
         }
         for flow in self.flows.iter() {
-            let Some(connection) = flow.connection.filter(|&connection| self.owns(opener(connection))) else {
+            let Some(connection) =
+                flow.connection.filter(|&connection| self.owns(self.connections.numbering.opener(connection)))
+            else {
                 continue;
             };
             let ways = |from, to| self.network.possible_links(from, to, flow_hash(connection, to));

@@ -59,7 +59,7 @@ impl Simulation<'_> {
     /// adapter answers by itself does not wait.
     #[inline(never)]
     pub(super) fn take_in(&mut self, now: Time, host: u32, packet: Packet) {
-        let packet = if self.has_telemetry { self.take_telemetry(host, packet) } else { packet };
+        let packet = if self.has_telemetry { self.take_telemetry(packet) } else { packet };
         let Some(adapters) = &mut self.adapters else { return self.handle_packet(now, host, packet) };
         if packet.is_special() && (packet.is_rdma() || packet.is_notification() && self.limiting.is_some()) {
             self.handle_packet(now, host, packet);
@@ -132,7 +132,8 @@ impl Simulation<'_> {
     /// See [`Simulation::handle_packet`]: several segments that were merged, or one.
     #[inline(never)]
     fn handle_run(&mut self, now: Time, host: u32, connection: u32, run: &Segment) {
-        self.handle_segment(now, host, connection, run);
+        let side = self.connections.numbering.side(host, connection);
+        self.handle_segment(now, host, (connection, side), run);
         self.note();
     }
 }

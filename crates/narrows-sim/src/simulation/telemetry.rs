@@ -22,9 +22,9 @@ impl Simulation<'_> {
     /// acknowledgement it is what the sender asked for.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_telemetry(&mut self, host: u32, packet: Packet) -> Packet {
+    pub(super) fn take_telemetry(&mut self, packet: Packet) -> Packet {
         let (packet, Some(hops)) = self.without_telemetry(packet) else { return packet };
-        let slot = self.connections.slot(packet.connection, Side::on(host, packet.connection));
+        let slot = self.connections.slot(packet.connection, packet.side());
         if let Some(end) = slot.map(|slot| self.connections.end(slot)) {
             let read = if packet.payload() > 0 {
                 end.telemetry.replace(hops)

@@ -10,7 +10,7 @@ impl Simulation<'_> {
     /// Records what happens to these flows from now on; before anything has happened, and in a run of one part.
     pub(crate) fn record(&mut self, selection: Selection) {
         self.network.trace();
-        self.recorder = Some(Box::new(Recorder::new(selection)));
+        self.recorder = Some(Box::new(Recorder::new(selection, self.connections.numbering)));
     }
 
     /// As [`run`](Self::run), with a recorder.
@@ -26,7 +26,7 @@ impl Simulation<'_> {
             let timer = match &event {
                 Event::Due(entity) if entity.class() == Class::Timer => {
                     let end = self.connections.end_if_alive(entity.slot() >> 1);
-                    end.map(|end| key(end.connection, end.side()))
+                    end.map(|end| key(end.connection, end.place.side()))
                 }
                 _ => None,
             };
@@ -52,14 +52,14 @@ impl Simulation<'_> {
     /// A flow has begun: it is traced if it was asked for.
     pub(super) fn record_flow(&mut self, now: Time, number: u32, tag: Tag) {
         let Some(mut recorder) = self.recorder.take() else { return };
-        let flow = &self.flows[number];
+        let (flow, numbering) = (&self.flows[number], self.connections.numbering);
         let (name, start, source, destination) = (flow.name, flow.start, flow.source, flow.destination);
         if let Some(connection) = flow.connection
             && recorder.wants(name, start, source, destination)
         {
             recorder.begin(TracedFlow { place: number, tag: tag.0, connection, source, start });
             for (side, host, peer) in
-                [source, destination].map(|host| (Side::on(host, connection), host, source + destination - host))
+                [source, destination].map(|host| (numbering.side(host, connection), host, source + destination - host))
             {
                 let slot = self.connections.slot(connection, side);
                 let end = slot.map(|slot| self.connections.end(slot));
@@ -69,7 +69,7 @@ impl Simulation<'_> {
                 log.path = self.network.path(host, peer, flow_hash(connection, peer));
                 log.latest[0] = log.latest[0].max(una.unwrap_or(0));
             }
-            recorder.started.insert(key(connection, Side::on(source, connection)));
+            recorder.started.insert(key(connection, numbering.side(source, connection)));
         }
         self.recorder = Some(recorder);
     }

@@ -265,7 +265,7 @@ impl Simulation<'_> {
     /// The slot of a flow's end on `host`, if the flow has come there and the end lives.
     pub(super) fn slot_of(&self, connection: Option<u32>, host: u32) -> Option<u32> {
         let connection = connection?;
-        self.connections.slot(connection, Side::on(host, connection))
+        self.connections.slot(connection, self.connections.numbering.side(host, connection))
     }
 
     /// The flow's last byte is here: its completion is known, and the opener may use the connection again.
@@ -286,7 +286,7 @@ impl Simulation<'_> {
             // The next one may have any tag.
             end.latest = 0;
         }
-        if end.side() == Side::Opener {
+        if end.place.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
             // Nothing more will come, but the last acknowledgement must still go.
@@ -310,7 +310,7 @@ impl Simulation<'_> {
     /// A connection that was opened for a flow is established.
     pub(super) fn note_established(&mut self, now: Time, slot: u32) {
         let end = self.connections.end(slot);
-        if let Some(current) = end.sending.or(end.receiving).filter(|_| end.side() == Side::Opener) {
+        if let Some(current) = end.sending.or(end.receiving).filter(|_| end.place.side() == Side::Opener) {
             let flow = &mut self.flows[current.flow];
             (flow.established, flow.syn_retransmits) = (now, end.endpoint.syn_retransmits());
         }
@@ -348,7 +348,7 @@ impl Simulation<'_> {
             self.flows[current.flow].stopped = true;
         }
         let end = self.connections.end(slot);
-        if end.side() == Side::Opener {
+        if end.place.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
             self.close(slot);
@@ -389,13 +389,13 @@ impl Simulation<'_> {
             return;
         }
         let end = self.connections.end(slot);
-        let (key, connection) = ((end.place.traffic, end.place.host, end.place.peer), end.connection);
+        let (key, connection) = ((end.place.traffic, end.place.host, end.place.peer()), end.connection);
         self.connection_pool(key).release(connection);
     }
 
     pub(super) fn close(&mut self, slot: u32) {
         let end = self.connections.end(slot);
-        let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
+        let id = (u64::from(end.connection) << 1 | end.place.side() as u64) << 1;
         self.network.disarm(Entity::timer(id, slot << 1));
         self.network.disarm(Entity::timer(id | 1, slot << 1 | 1));
         let metrics = match self.stacks.get(end.place.stack).profile.host_cache {
@@ -403,7 +403,7 @@ impl Simulation<'_> {
             None => None,
         };
         if let Some(new) = metrics {
-            let known = self.host_cache.entry((end.place.host, end.place.peer)).or_insert(new);
+            let known = self.host_cache.entry((end.place.host, end.place.peer())).or_insert(new);
             *known = known.merged(new);
         }
         self.nic_cuts.remove(&slot);

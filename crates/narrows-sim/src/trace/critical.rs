@@ -13,7 +13,6 @@ use narrows_core::units::Time;
 use super::hop::{Links, RECEIVE_QUEUE, RECEIVER, SENDER, Stretch};
 use super::look::{Trigger, Wait};
 use super::{EndLog, Journey, Recorder, TracedFlow, key};
-use crate::connections::Side;
 
 /// A stretch and what it was waited for.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +94,7 @@ impl<'a> Walk<'a> {
     }
 
     fn end(&self, connection: u32, host: u32) -> &'a EndLog {
-        &self.recorder.ends[&key(connection, Side::on(host, connection))]
+        &self.recorder.ends[&key(connection, self.recorder.numbering.side(host, connection))]
     }
 
     /// All from `from` up to what is explained is of this reason.
@@ -117,7 +116,8 @@ impl<'a> Walk<'a> {
         // A datagram flow is whole with its last packet. RDMA completes a message with the packet that arrives then: what came out
         // of order may have been discarded.
         let by_last = sent().any(|journey| journey.is_datagram || journey.flags.contains(Flags::RDMA));
-        let receiver = key(self.flow.connection, Side::on(self.flow.source, self.flow.connection).other());
+        let receiver =
+            key(self.flow.connection, self.recorder.numbering.side(self.flow.source, self.flow.connection).other());
         // What is not traced, of flows before this one, is taken as there.
         let mut missing = Missing::default();
         for journey in sent().filter(|journey| journey.payload > 0 && journey.seq < last_byte) {
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
 
     /// The node that opened the flow's connection.
     fn opener(&self) -> u32 {
-        crate::connections::opener(self.flow.connection)
+        self.recorder.numbering.opener(self.flow.connection)
     }
 
     /// Since the packet before it the sender waited for this reason.

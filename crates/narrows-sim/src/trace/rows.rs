@@ -70,6 +70,8 @@ impl Recorder {
                     port: at.link,
                     source: journey.host,
                     destination: journey.destination,
+                    from_opener: self.numbering.opener(journey.connection) == journey.host,
+                    opened: self.numbering.count(journey.connection),
                     offered_ns: at.offered.as_ns(),
                     waited_ns: begun.map_or(0, |begun| begun.since(at.offered).as_ns()),
                     arrived_ns: at.arrived.map(Time::as_ns),

@@ -112,3 +112,20 @@ fn as_many_uplinks_of_a_leaf_as_are_allowed_can_be_chosen_among() {
     assert_eq!(plan.network.links.len(), 2 * (2 + 2 * 4_096));
     assert!(run(&plan, 1).flows[0].fct_ns.is_some());
 }
+
+/// Beyond 4,096 hosts connections are numbered otherwise, and nothing else changes.
+#[test]
+fn as_many_hosts_as_are_allowed_can_send() {
+    let completion = |hosts: u32| {
+        let text = format!(
+            "[topology.star]\nhosts = {hosts}\n{SMOOTH}\n[[traffic]]\nlong = {{ size = \"1MB\" }}\n\
+             from = \"h{}\"\nto = \"h{hosts}\"\n[[arm]]\nname = \"A\"\ncc = \"newreno\"\n[run]\nend = \"500ms\"\n",
+            hosts - 1
+        );
+        let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default());
+        let experiment = experiment.unwrap_or_else(|error| panic!("{}", error.render()));
+        run(&experiment.plans[0], 1).flows[0].fct_ns.expect("it has the time")
+    };
+    let [few, usual, many, most] = [3, 4_096, 4_097, 16_384].map(completion);
+    assert_eq!([usual, many, most], [few; 3]);
+}
