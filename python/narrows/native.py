@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
@@ -164,12 +164,18 @@ _MIN_MEMORY: Final = 4_000_000_000
 """Bytes that a run may need on any machine."""
 
 
+_CONTAINER: Final = Path("/sys/fs/cgroup/memory.max")
+"""What this container's processes may have together, bytes, or `max`."""
+
+
 def memory_limit_bytes() -> int:
-    """What a run may need: this machine's memory for each of its processors, or 4 GB."""
+    """What a run may need: this machine's memory, or this container's, for each of its processors, or 4 GB."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return _MIN_MEMORY
+    with suppress(OSError, ValueError):
+        memory = min(memory, int(_CONTAINER.read_text(encoding="ascii")))
     return max(_MIN_MEMORY, memory // (os.cpu_count() or 1))
 
 

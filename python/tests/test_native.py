@@ -211,8 +211,16 @@ def test_a_narrowsd_of_another_version_is_the_environments(folder, sources):
         native.plan_version(plan.body, by=sources)
 
 
-@pytest.mark.parametrize(("memory", "processors", "allowed"), [(24, 2, 12), (256, 32, 8), (256, 128, 4), (2, 1, 4)])
-def test_a_run_may_need_its_share_of_the_memory_or_4_gb(monkeypatch, memory, processors, allowed):
+@pytest.mark.parametrize(
+    ("memory", "container", "processors", "allowed"),
+    [
+        (24, "max", 2, 12), (24, "", 2, 12), (256, "max", 32, 8), (256, "64000000000", 4, 16), (256, "max", 128, 4),
+        (2, "max", 1, 4), (24, "64000000000", 2, 12),
+    ],
+)  # fmt: skip
+def test_a_run_may_need_its_share_of_the_memory_or_4_gb(monkeypatch, tmp_path, memory, container, processors, allowed):
+    (tmp_path / "memory.max").write_text(container)
+    monkeypatch.setattr(native, "_CONTAINER", tmp_path / "memory.max")
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": memory * 250_000, "SC_PAGE_SIZE": 4_000}.__getitem__)
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
     assert native.memory_limit_bytes() == allowed * 10**9

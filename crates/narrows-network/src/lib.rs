@@ -32,6 +32,6 @@ pub mod trace;
 
 pub use agenda::{Class, Entity};
 pub use network::{Carried, Event, Network, Payload};
-pub use partition::Partition;
+pub use partition::{MAX_PARTS, Partition};
 pub use port::{Counters, Offered};
 pub use route::GraphError;

@@ -11,7 +11,7 @@ use narrows_core::units::Span;
 use narrows_plan::{Graph, NodeKind};
 
 /// Most parts of a partition. Sites beyond them share the last one.
-pub const MAX_PARTS: usize = 16;
+pub const MAX_PARTS: u32 = 16;
 
 /// Which part each node belongs to, and how far apart the parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Partition {
         sites.dedup();
         let part_of = |site: u16| {
             let place = sites.binary_search(&site).expect("the sites are the nodes'");
-            u32::try_from(place.min(MAX_PARTS - 1)).expect("few parts")
+            u32::try_from(place).expect("few sites").min(MAX_PARTS - 1)
         };
         let parts = graph.nodes.iter().map(|node| part_of(node.site)).collect();
         Partition::cut(graph, parts).unwrap_or_else(|| Partition::whole(graph))
@@ -48,7 +48,7 @@ impl Partition {
     /// that does not decide, as for the spine, they are dealt out. One part where there is one rack, where [`by_site`](Self::by_site)
     /// has one for what a cut's links are, and where congestion points send notifications, which no cut lets through.
     pub fn by_rack(graph: &Graph, most: u32) -> Partition {
-        let most = most.clamp(1, u32::try_from(MAX_PARTS).expect("few parts"));
+        let most = most.clamp(1, MAX_PARTS);
         if graph.links.iter().any(|link| link.congestion_point.is_some()) {
             return Partition::whole(graph);
         }

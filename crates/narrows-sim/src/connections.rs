@@ -380,6 +380,20 @@ mod tests {
         assert_eq!([per_host(1, 1 << 21), per_host(2, 1 << 21), per_host(48, 1 << 21)], [1 << 31, 1 << 31, 1 << 26]);
     }
 
+    #[test]
+    fn pools_of_kept_connections_count() {
+        let text = "[topology.star]\nhosts = 3\n[[traffic]]\nconnections = { persistent = { pool = 2 } }\n\
+                    arrivals = { poisson = { rate = \"1000/s\" } }\nsize = { fixed = \"1KB\" }\nbetween = \"all\"\n[[arm]]\n\
+                    name = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n";
+        let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default());
+        let mut plan = experiment.unwrap_or_else(|error| panic!("{}", error.render())).plans.remove(0);
+        let per_host =
+            |plan: &narrows_plan::Plan| crate::simulation::survey(plan, 1).expect("it is small").numbering.per_host();
+        assert_eq!(per_host(&plan), 1 << 20);
+        plan.traffic[0].connections = narrows_plan::Connections::Persistent { pool: 1 << 19 };
+        assert_eq!(per_host(&plan), 1 << 30);
+    }
+
     proptest! {
         #[test]
         fn a_number_says_who_opened_the_connection_and_which(

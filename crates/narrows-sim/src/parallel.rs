@@ -15,8 +15,8 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows_core::units::{Rate, Span, Time};
-use narrows_network::Partition;
+use narrows_core::units::{Span, Time};
+use narrows_network::{MAX_PARTS, Partition};
 use narrows_plan::{Graph, Plan};
 use narrows_results::Results;
 
@@ -27,7 +27,7 @@ use crate::trace::Selection;
 
 /// A network is cut where a part's links can send so many packets within the look-ahead at least: of fewer a step is not worth its
 /// exchange.
-const MIN_PACKETS: u64 = 100;
+const MIN_PACKETS: u128 = 100;
 /// How far parts without a link between them may be apart.
 const MAX_REACH: Span = Span::from_ms(100);
 /// Steps within a look-ahead: so far a part may be ahead of another without making it wait.
@@ -40,10 +40,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const AWAKE: Duration = Duration::from_micros(20);
 /// How often a thread asks how long it was on a processor: the system takes as long to tell as a few packet-hops.
 const ASK: Duration = Duration::from_micros(500);
-/// Over so long, threads must have spent so much more than it within steps, in percent: steps on several cores cost more than on
-/// one. Else the others cost more than they bring: their steps are too short for sleep and waking, one part has nearly all the
+/// Over so long, and over some steps, threads must have spent so much more than it within steps, in percent for each thread beyond
+/// the first: steps on several cores cost more than on one. Else the others cost more than they bring: their steps are too short for sleep and waking, one part has nearly all the
 /// work, or they share a core with each other or with another program.
 const TRIAL: Duration = Duration::from_millis(10);
+const TRIAL_STEPS: u32 = 4;
 const MUST_BRING: u32 = 15;
 /// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
 /// factor each time that its return brought nothing; and at most.
@@ -92,12 +93,15 @@ pub fn run(
 pub fn partition_for(graph: &Graph, threads: u32) -> Partition {
     let pays = |partition: &Partition| {
         let look_ahead = partition.look_ahead().unwrap_or(MAX_REACH);
-        let rate = Rate::from_bps(graph.links.iter().map(|link| link.rate.as_bps()).sum());
-        let packets = rate.bytes_in(look_ahead).get() / graph.mtu.packet().get();
-        partition.count() > 1 && packets >= MIN_PACKETS * u64::from(partition.count())
+        let bps: u128 = graph.links.iter().map(|link| u128::from(link.rate.as_bps())).sum();
+        let packet = 8 * u128::from(graph.mtu.packet().get());
+        let packets = bps * u128::from(look_ahead.as_ps()) / (packet * u128::from(Span::from_secs(1).as_ps()));
+        partition.count() > 1 && packets >= MIN_PACKETS * u128::from(partition.count())
     };
-    let cuts = [Partition::by_site(graph), Partition::by_rack(graph, threads)];
-    cuts.into_iter().find(pays).unwrap_or_else(|| Partition::whole(graph))
+    // If so many parts have too little to do, fewer may have enough.
+    let racks = (2..=threads.min(MAX_PARTS)).rev().map(|parts| Partition::by_rack(graph, parts));
+    let mut cuts = std::iter::once(Partition::by_site(graph)).chain(racks);
+    cuts.find(pays).unwrap_or_else(|| Partition::whole(graph))
 }
 
 /// Runs a plan on one core with a trace of these flows in its results, which are the same otherwise; as [`run`].
@@ -216,21 +220,31 @@ struct State<'a> {
     /// Since when it is counted how long threads were on processors within steps, and how long.
     tried: Instant,
     worked: Duration,
+    longest: Duration,
     /// Trials in which several threads brought more than one.
     paid: u64,
 }
 
 impl State<'_> {
-    /// Whether threads bring more than one would, as far as that is known.
-    fn judge_trial(&mut self) -> bool {
+    /// A thread was on a processor for so long within steps, the last of which took so long: whether threads bring more than one
+    /// would, as far as that is known.
+    fn judge_trial(&mut self, on_processor: Duration, last_step: Duration) -> bool {
         let tried = self.tried.elapsed();
-        if tried < TRIAL {
+        // What was before the trial is not of it.
+        self.worked += on_processor.min(tried);
+        self.longest = self.longest.max(last_step);
+        if tried < TRIAL.max(TRIAL_STEPS * self.longest) {
             return true;
         }
-        let pays = self.worked * 100 >= tried * (100 + MUST_BRING);
-        self.paid += u64::from(pays);
-        (self.tried, self.worked) = (Instant::now(), Duration::ZERO);
+        let more = MUST_BRING * u32::try_from(self.active.saturating_sub(1)).unwrap_or(u32::MAX).min(100);
+        let pays = self.worked * 100 >= tried * (100 + more);
+        self.paid += u64::from(pays && more > 0);
+        self.begin_trial();
         pays
+    }
+
+    fn begin_trial(&mut self) {
+        (self.tried, self.worked, self.longest) = (Instant::now(), Duration::ZERO, Duration::ZERO);
     }
 }
 
@@ -270,6 +284,7 @@ impl<'a> Scheduler<'a> {
             waiting: 0,
             tried: Instant::now(),
             worked: Duration::ZERO,
+            longest: Duration::ZERO,
             paid: 0,
         };
         Scheduler {
@@ -357,7 +372,8 @@ impl<'a> Scheduler<'a> {
         part.receive(&mut worker.mail);
         part.run_until(until);
         part.send(&mut worker.boxes);
-        worker.attendance.within_steps += start.elapsed();
+        let took = start.elapsed();
+        worker.attendance.within_steps += took;
         let on_processor = worker.attendance.ask();
 
         let mut state = self.lock();
@@ -370,8 +386,7 @@ impl<'a> Scheduler<'a> {
         slot.packet_hops = part.progress().packet_hops;
         slot.part = Some(part);
         if let Some(on_processor) = on_processor {
-            state.worked += on_processor;
-            worker.stands_back = !state.judge_trial();
+            worker.stands_back = !state.judge_trial(on_processor, took);
         }
         self.agree(&mut state);
         self.published.fetch_add(1, Ordering::Release);
@@ -454,7 +469,7 @@ impl<'a> Scheduler<'a> {
                 state.active += 1;
                 (worker.stands_back, worker.back_at, worker.paid_before) = (false, None, state.paid);
                 worker.attendance = Attendance::begin();
-                (state.tried, state.worked) = (now, Duration::ZERO);
+                state.begin_trial();
             }
         }
         state
@@ -532,5 +547,42 @@ impl Drop for PanicGuard<'_, '_> {
         {
             self.0.end(&mut state, End::Failed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fat-tree of 10 Gbit/s and so many µs.
+    fn fat_tree(k: u32, us: u32) -> Graph {
+        let text = format!(
+            "[topology.fat-tree]\nk = {k}\nfabric = {{ delay = \"{us}us\" }}\n[[traffic]]\nlong = {{}}\n\
+             between = \"permutation\"\n[[arm]]\nname = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n"
+        );
+        network_of(&text)
+    }
+
+    fn network_of(text: &str) -> Graph {
+        let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default());
+        experiment.unwrap_or_else(|error| panic!("{}", error.render())).plans.remove(0).network
+    }
+
+    #[test]
+    fn a_network_is_cut_into_as_many_parts_as_have_enough_to_do() {
+        // A link sends 0.83 packets in 1 µs; there are 96 links in the smallest tree, 324 and 768 in the others.
+        let parts = |k, us, threads| partition_for(&fat_tree(k, us), threads).count();
+        assert_eq!([parts(4, 1, 2), parts(4, 3, 2)], [1, 2]);
+        assert_eq!([parts(6, 1, 2), parts(6, 1, 3)], [2, 2]);
+        assert_eq!([1, 2, 6, 8, 100].map(|threads| parts(8, 1, threads)), [1, 2, 6, 6, 6]);
+    }
+
+    #[test]
+    fn sites_are_cut_before_racks() {
+        let text = "[topology.two-datacenters]\nservers = 4\n[[traffic]]\nlong = {}\nbetween = \"all\"\n[[arm]]\n\
+                    name = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n";
+        let graph = network_of(text);
+        assert_eq!(partition_for(&graph, 8), Partition::by_site(&graph));
+        assert_eq!(Partition::by_site(&graph).count(), 2);
     }
 }

@@ -48,6 +48,8 @@ class Sample:
     """Of the process: the simulation, and some 13 MiB of interpreter."""
     read_ns: float
     """Nanoseconds per read along a random chain through 8 MB of memory, in the same process, after the run."""
+    threads: int = 1
+    """That it ran on."""
 
     @property
     def ns_per_packet_hop(self) -> float:
@@ -73,10 +75,8 @@ class Measurement:
     samples: tuple[Sample, ...]
     instructions_per_packet_hop: float | None
     """Of the quick variant; `None` where they were not counted."""
-    threads: int = 1
-    """Of the samples below."""
     on_threads: tuple[Sample, ...] = ()
-    """The same on several threads, if that was asked for."""
+    """The same on up to several threads, if that was asked for."""
 
     @property
     def holds_per_packet_hop(self) -> float:
@@ -154,7 +154,7 @@ class Measurement:
             "wall_seconds_per_cpu_second": self.waited,
             "spread": self.spread,
             "wall_seconds": median(sample.wall_ns for sample in self.samples) / 1e9,
-            "threads": self.threads,
+            "threads": max((sample.threads for sample in self.on_threads), default=1),
             "wall_seconds_on_threads": [sample.wall_ns / 1e9 for sample in self.on_threads],
             "speedup": self.speedup,
             "repeats": len(self.samples),

@@ -163,7 +163,7 @@ def _measure(
         with saying() as say:
             say(f"{workload.name}, under callgrind" if count else "")
             counted = callgrind.per_packet_hop(workload) if count else None
-        records.append(measure.Measurement(workload, taken, counted, threads, several).record(load))
+        records.append(measure.Measurement(workload, taken, counted, several).record(load))
         if json:
             line(**records[-1])
     remark = _remark(records, repeat)

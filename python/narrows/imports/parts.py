@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from narrows.imports.reading import Source
 
-MAX_HOSTS: Final = 4096
-"""Hosts of a network (crates/narrows-scenario)."""
+MAX_HOSTS: Final = 16_384
+"""Hosts of a network (crates/narrows-plan)."""
 MAX_TIME_PS: Final = 86_400 * 10**12
 """A day: the longest run."""
 MAX_RATE_BPS: Final = 10**14
