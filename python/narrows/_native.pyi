@@ -145,3 +145,21 @@ class Sent:
 
     size: int
     idle: float | None
+
+class Lost:
+    """What it sees of a transmission that was found lost."""
+
+    segment: int
+    sent_at: float
+    in_flight_at_send: int
+    lost_since_send: int
+    app_limited: bool
+    delivered: int
+
+class Hop:
+    """What a port wrote into a packet as it began to leave."""
+
+    at: float
+    queue: int
+    sent: int
+    rate: int

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
-    from narrows._native import Ack, Path, Sent
+    from narrows._native import Ack, Hop, Lost, Path, Sent
 
 LEAST: float = 2.0
 """The smallest window after a reduction, packets [RFC 5681 §3.1]."""
@@ -30,6 +30,8 @@ class Controller(ABC):
     """
     needs_delivery_rate: ClassVar[bool] = False
     """It reads `ack.delivery_rate`, which is measured only for controllers that do."""
+    needs_telemetry: ClassVar[bool] = False
+    """Switches write into its packets what `on_telemetry` reads; they do so for no other reason."""
     owns_recovery: ClassVar[bool] = False
     """Its window holds at once, also during loss recovery.
 
@@ -66,6 +68,18 @@ class Controller(ABC):
         if not repeated:
             self.threshold = max(self.window / 2, LEAST)
         self.window = 1
+
+    def on_lost(self, lost: Lost, path: Path) -> None:  # noqa: B027
+        """A transmission was found lost, before the `on_ack` that found it, or by a timer.
+
+        Only controllers that need delivery rates are told.
+        """
+
+    def on_telemetry(self, hops: list[Hop]) -> None:  # noqa: B027
+        """What switches wrote into the latest packet that reached the receiver came back, in the order of its way.
+
+        It comes before `on_ack`, to controllers that need telemetry.
+        """
 
     def on_sent(self, sent: Sent, path: Path) -> None:  # noqa: B027
         """A packet leaves."""

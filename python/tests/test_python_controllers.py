@@ -276,3 +276,55 @@ def test_a_class_that_needs_ecn_gets_marks(folder):
     marking = {"fabric.aqm.threshold.mark-at": "5pkt"}
     assert run(folder, text, seeds=[1], settings=marking).flows["marked_bytes"].sum() > 0
     assert run(folder, CONSTANT, seeds=[1], settings=marking).flows["marked_bytes"].sum() == 0
+
+
+TOLD = """
+from narrows.controller import Controller
+
+class Told(Controller):
+    needs_telemetry = needs_delivery_rate = owns_recovery = True
+
+    def __init__(self, path):
+        self.window, self.lost, self.hops, self.losses, self.told = 20, 0, None, 0, 0
+
+    def on_lost(self, lost, path):
+        assert 0 < lost.sent_at < path.now and 1 <= lost.lost_since_send, vars(lost)
+        assert 1 <= lost.in_flight_at_send <= 20, lost.in_flight_at_send
+        self.lost += 1
+
+    def on_telemetry(self, hops):
+        # The switch in front of the bottleneck, and that of the receiver.
+        assert [hop.rate for hop in hops] == [20_000_000, 20_000_000], hops
+        for before, hop in zip(self.hops or hops, hops):
+            assert hop.sent >= before.sent and hop.at >= before.at and 0 <= hop.queue <= 30 * 1500
+        assert hops[0].at < hops[1].at < hops[0].at + 1
+        self.hops, self.told = hops, self.told + 1
+
+    def on_ack(self, ack, path):
+        assert self.lost == ack.lost, (self.lost, ack.lost)
+        assert self.hops is None or self.hops[-1].at < path.now
+        self.lost, self.losses = 0, self.losses + ack.lost
+        # 20 packets of 1500 B sent on 20 Mbit/s take 12 ms.
+        assert path.now < 7 or self.told > 1000 and self.losses > 2, (self.told, self.losses)
+
+    def on_congestion(self, cause, path):
+        pass
+
+    def on_timeout(self, repeated, path):
+        self.window, self.lost = 1, 0
+
+    def on_idle_restart(self, idle, path):
+        pass
+"""
+
+
+def test_what_was_lost_and_what_switches_wrote_is_told(tmp_path):
+    bulk = EXPERIMENT[: EXPERIMENT.index("[[traffic]]")] + EXPERIMENT[EXPERIMENT.rindex("[[traffic]]") :]
+    text = bulk.replace('reorder = { late = { share = 0.002, delay = "6ms" } }\n', "").replace("left-*", "left-1")
+    (tmp_path / "mine.py").write_text(TOLD)
+    (tmp_path / "told.toml").write_text(f'{text}cc = {{ file = "mine.py" }}\n')
+    results = narrows.run(tmp_path / "told.toml", out=tmp_path / "runs").join()
+    assert results.flows["received_bytes"].min() > 1_000_000
+    (tmp_path / "mine.py").write_text(TOLD.replace("needs_telemetry = needs_delivery_rate", "needs_delivery_rate"))
+    with pytest.raises(narrows.BadInput, match=r"AssertionError: \(0, \d+\)"):
+        narrows.run(tmp_path / "told.toml", out=tmp_path / "other").join()

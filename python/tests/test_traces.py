@@ -255,6 +255,8 @@ def test_what_cannot_be_traced_is_said_and_nothing_is_written(results, there, tm
     assert "no flow is named" in refused("trace", "small", "--scheme", "cubic")
     assert "there is no flow 99999" in refused("trace", "small", "--scheme", "cubic", "--flow", 99999)
     assert "say of which scheme" in refused("trace", "small", "--flow", 1)
+    assert "did you mean cubic? give --scheme" in refused("trace", "small", "--flow", 1, "--scheme", "Cubic")
+    assert "help: give --scheme with one of" in refused("trace", "small", "--flow", 1, "--scheme", "vegas")
     assert "there is no format" in refused("trace", "small", "--flow", 1, "--format", "pcap")
     assert "has no seed 9" in refused("trace", "small", "--flow", 1, "--scheme", "cubic", "--seed", 9)
     folder = tmp_path / "nothing"

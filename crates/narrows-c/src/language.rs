@@ -47,11 +47,18 @@ pub fn inspect(source: &Source, name: Option<&str>) -> Result<&'static Spec, Err
 }
 
 /// One for each name, use of ECN and of rates: specs live as long as the process.
-pub fn spec(name: String, about: &'static str, ecn: EcnUse, needs_delivery_rate: bool) -> &'static Spec {
+pub fn spec(
+    name: String,
+    about: &'static str,
+    ecn: EcnUse,
+    needs_delivery_rate: bool,
+    needs_telemetry: bool,
+) -> &'static Spec {
     static SPECS: Mutex<Vec<&'static Spec>> = Mutex::new(vec![]);
     let mut specs = SPECS.lock().expect("nobody panics while holding it");
     let is_same = |spec: &&&Spec| {
-        (spec.name, spec.about, spec.ecn, spec.needs_delivery_rate) == (&*name, about, ecn, needs_delivery_rate)
+        (spec.name, spec.about, spec.ecn) == (&*name, about, ecn)
+            && (spec.needs_delivery_rate, spec.needs_telemetry) == (needs_delivery_rate, needs_telemetry)
     };
     if let Some(known) = specs.iter().find(is_same) {
         return known;
@@ -66,7 +73,7 @@ pub fn spec(name: String, about: &'static str, ecn: EcnUse, needs_delivery_rate:
         kernel: Kernel::None,
         needs_delivery_rate,
         needs_every_ack: false,
-        needs_telemetry: false,
+        needs_telemetry,
         draws: false,
         ordered: &[],
         parameters: &[],

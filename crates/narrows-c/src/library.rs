@@ -64,7 +64,7 @@ impl Hooks {
             }
         };
         let ecn = if is_exact { EcnUse::Exact } else { EcnUse::Optional };
-        language::spec(self.name(), "A controller in C.", ecn, needs_rate)
+        language::spec(self.name(), "A controller in C.", ecn, needs_rate, false)
     }
 }
 

@@ -27,7 +27,7 @@ impl Controller {
     /// One that is not in the table: compiled from a file, and registered under this name, which the file gave it.
     pub fn of_file(name: &str, needs_ecn: bool) -> &'static Controller {
         let ecn = if needs_ecn { EcnUse::Exact } else { EcnUse::Optional };
-        let spec = narrows_c::spec(name.to_owned(), "A controller in C.", ecn, false);
+        let spec = narrows_c::spec(name.to_owned(), "A controller in C.", ecn, false, false);
         // A process has as many of these as it is told names.
         Box::leak(Box::new(Controller {
             spec,

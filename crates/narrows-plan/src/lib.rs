@@ -572,6 +572,9 @@ pub struct Program {
     /// Values of its parameters, as one writes them; the others have the file's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
+    /// Whether it reads what switches write into packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_telemetry: bool,
 }
 
 impl ControllerChoice {

@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use narrows_c::{Call, Error, Misbehaved, Source, watch};
 use narrows_core::cc::external::{External, Library, Machine};
-use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Controller, EcnUse, Limit, Owner, Phase, Sent, Spec};
+use narrows_core::cc::{
+    Ack, Cause, CongestionControl, Context, Controller, EcnUse, Limit, Lost, Owner, Phase, Sent, Spec,
+};
+use narrows_core::telemetry::Hop;
 use narrows_core::units::{Packets, Rate, Span, Time};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyModule, PyString, PyTuple, PyType, PyTypeMethods};
@@ -59,6 +62,26 @@ struct AckFacts {
 struct SentFacts {
     size: u64,
     idle: Option<f64>,
+}
+
+/// A transmission that was found lost.
+#[pyclass(frozen, get_all, name = "Lost")]
+struct LostFacts {
+    segment: u64,
+    sent_at: f64,
+    in_flight_at_send: u64,
+    lost_since_send: u64,
+    app_limited: bool,
+    delivered: u64,
+}
+
+/// What a port wrote into a packet as it began to leave.
+#[pyclass(frozen, get_all, name = "Hop")]
+struct HopFacts {
+    at: f64,
+    queue: u64,
+    sent: u64,
+    rate: u64,
 }
 
 fn seconds(span: Span) -> f64 {
@@ -132,6 +155,8 @@ struct Class {
     recovery: Owner,
     /// It is told of each packet sent: it has a method of its own.
     is_told_of_sent: bool,
+    /// The same of packets found lost.
+    is_told_of_lost: bool,
     /// Its calls may take as long as they like.
     may_wait: bool,
     spec: &'static Spec,
@@ -187,12 +212,18 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
         let is = |attribute: &str| class.getattr(attribute).and_then(|value| value.is_truthy()).map_err(failed);
         let name = class.name().and_then(|name| name.extract::<String>()).map_err(failed)?;
         let ecn = if is("needs_ecn")? { EcnUse::Exact } else { EcnUse::Optional };
-        let spec = narrows_c::spec(name, "A controller in Python.", ecn, is("needs_delivery_rate")?);
+        let spec =
+            narrows_c::spec(name, "A controller in Python.", ecn, is("needs_delivery_rate")?, is("needs_telemetry")?);
         let recovery = if is("owns_recovery")? { Owner::Controller } else { Owner::Transport };
-        let is_told_of_sent = base(py).and_then(|base| Ok(!base.getattr("on_sent")?.is(class.getattr("on_sent")?)));
-        let (file, is_told_of_sent) = (source.name.clone(), is_told_of_sent.map_err(failed)?);
+        let has = |method: &str| {
+            let own = base(py).and_then(|base| Ok(!base.getattr(method)?.is(class.getattr(method)?)));
+            own.map_err(failed)
+        };
+        let (is_told_of_sent, is_told_of_lost) = (has("on_sent")?, has("on_lost")?);
+        let file = source.name.clone();
         let class = class.unbind();
-        Ok(Arc::new(Class { file, class, recovery, is_told_of_sent, may_wait, spec }) as Arc<dyn Library>)
+        Ok(Arc::new(Class { file, class, recovery, is_told_of_sent, is_told_of_lost, may_wait, spec })
+            as Arc<dyn Library>)
     })
 }
 
@@ -426,6 +457,31 @@ impl CongestionControl for Connection {
 
     fn on_ack(&mut self, ack: &Ack, path: &narrows_core::cc::Path) {
         self.call("on_ack", |py| (AckFacts::new(ack, path), PathFacts::new(ack.now, path)).into_pyobject(py));
+    }
+
+    fn on_lost(&mut self, lost: &Lost, path: &narrows_core::cc::Path) {
+        if !self.class.is_told_of_lost {
+            return;
+        }
+        let facts = LostFacts {
+            segment: lost.segment,
+            sent_at: seconds(lost.sent_at.since(Time::ZERO)),
+            in_flight_at_send: lost.in_flight_at_send.get(),
+            lost_since_send: lost.lost_since_send.get(),
+            app_limited: lost.app_limited,
+            delivered: lost.delivered.get(),
+        };
+        self.call("on_lost", |py| (facts, PathFacts::new(lost.now, path)).into_pyobject(py));
+    }
+
+    fn on_telemetry(&mut self, hops: &[Hop]) {
+        let facts = |hop: &Hop| HopFacts {
+            at: seconds(hop.at.since(Time::ZERO)),
+            queue: hop.queue.get(),
+            sent: hop.sent.get(),
+            rate: hop.rate.as_bps(),
+        };
+        self.call("on_telemetry", |py| (hops.iter().map(facts).collect::<Vec<_>>(),).into_pyobject(py));
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &narrows_core::cc::Path) {

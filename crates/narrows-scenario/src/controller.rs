@@ -108,7 +108,8 @@ fn in_file(
     })?;
     let narrows_c::Source { name: file, text, others, parameters } = source;
     let name = if specs.iter().any(|own| own.name == spec.name) { file.clone() } else { spec.name.to_owned() };
-    let program = Program { file, controller: spec.name.to_owned(), text, others, parameters };
+    let (controller, needs_telemetry) = (spec.name.to_owned(), spec.needs_telemetry);
+    let program = Program { file, controller, text, others, parameters, needs_telemetry };
     let ecn = use_of_ecn(spec, ecn)?;
     Ok(ControllerChoice { name, values: vec![], ecn, program: Some(program) })
 }

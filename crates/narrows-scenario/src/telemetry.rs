@@ -8,8 +8,14 @@ use crate::error::Problem;
 /// Has every port of a switch write telemetry, if a controller reads it. Refuses that beside an edge pair, whose port is a plain FIFO.
 pub(crate) fn place(graph: &mut Graph, traffic: &[Traffic], controllers: &[&Spec]) -> Result<(), Problem> {
     let reads = |entry: &&Traffic| {
-        let spec = controllers.iter().find(|spec| spec.name == entry.controller.name);
-        entry.transport.is_reliable() && spec.is_some_and(|spec| spec.needs_telemetry)
+        let needs_telemetry = match &entry.controller.program {
+            Some(program) => program.needs_telemetry,
+            None => {
+                let spec = controllers.iter().find(|spec| spec.name == entry.controller.name);
+                spec.is_some_and(|spec| spec.needs_telemetry)
+            }
+        };
+        entry.transport.is_reliable() && needs_telemetry
     };
     let Some(reader) = traffic.iter().find(reads) else { return Ok(()) };
     if let Some(link) = graph.links.iter().find(|link| link.bridge.is_some()) {

@@ -63,7 +63,7 @@ impl Stacks {
 
 /// Loaded anew for each run, so that the file's variables begin alike.
 fn library(choice: &ControllerChoice) -> Result<Option<Arc<dyn Library>>, SimError> {
-    let Some(Program { file, controller, text, others, parameters }) = &choice.program else { return Ok(None) };
+    let Some(Program { file, controller, text, others, parameters, .. }) = &choice.program else { return Ok(None) };
     let (text, others, parameters) = (text.clone(), others.clone(), parameters.clone());
     let source = Source { name: file.clone(), text, others, parameters };
     Ok(Some(narrows_c::load(&source, Some(controller))?))

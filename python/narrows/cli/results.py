@@ -38,7 +38,8 @@ def tell_headline(results: Results) -> Brief:
         found = brief(results)
     OUT.print(_table(found))
     count = sum(not row.part for row in found.rows)
-    some = f"{wording.whole(count)} of {wording.whole(found.cases)} configurations (all: `narrows report`); "
+    which = f"{found.without}; " if found.without else ""
+    some = f"{wording.whole(count)} of {wording.whole(found.cases)} configurations ({which}all: `narrows report`); "
     shown = some if count < found.cases else ""
     OUT.print(f"[dim]{escape(shown + found.remark)}[/]", soft_wrap=True)
     if found.lacking:

@@ -62,6 +62,8 @@ class Brief:
     rows: tuple[Row, ...]
     """Of cases, and of kinds of flows where a case has several; cells in the order of the columns."""
     values: tuple[Value, ...]
+    without: str
+    """Which cases are not among the rows; see `Selection.without`."""
     cases: int
     """Of all, shown or not."""
     remark: str
@@ -90,6 +92,7 @@ def brief(results: Results) -> Brief:
             if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
         ),
         cases=len(members),
+        without=chosen.without,
         remark=_remark(len(frames.seeds), repeated=bool(results.repeated)) + on_wires(frames, columns),
         lacking=_lacking(frames, found),
     )  # fmt: skip

@@ -49,6 +49,13 @@ class Selection:
         which = f"the first {shown} of {every} schemes" if shown < every else f"all {wording.plural(every, 'scheme')}"
         return which + (f", with {_and(self.shared)}" if self.shared else "")
 
+    @property
+    def without(self) -> str:
+        """`without buffering=output, load=0.5 or 0.7`, `the first 30 of 40 schemes`; nothing where all are charted."""
+        shown, every = self.schemes
+        first = [f"the first {shown} of {every} schemes"] if shown < every else []
+        return "; ".join([*first, *([f"without {', '.join(self.left_out)}"] if self.left_out else [])])
+
 
 def of(members: Sequence[Member]) -> Selection:
     """All cases if they are few. Else every scheme, with the first value of each axis.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -94,8 +95,15 @@ def member_called(results: Results, scheme: str | None) -> Member:
     sentence = "say of which scheme" if scheme is None else f"{scheme!r} names {len(found)} of its configurations"
     raise bad_input(
         f"'{results.entry.identifier}' has {len(cases)} schemes and configurations: {sentence}",
-        f"give --scheme with one of: {', '.join(cases)}",
+        f"{_guess(scheme, cases)}give --scheme with one of: {', '.join(cases)}",
     )
+
+
+def _guess(scheme: str | None, cases: Sequence[str]) -> str:
+    """`did you mean BBR? `, whatever is upper case; nothing where no name is near."""
+    by_lower = {case.lower(): case for case in cases}
+    near = difflib.get_close_matches((scheme or "").lower(), by_lower, n=3)
+    return f"did you mean {' or '.join(by_lower[name] for name in near)}? " if near and scheme not in cases else ""
 
 
 def trace(

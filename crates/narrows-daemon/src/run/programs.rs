@@ -27,7 +27,7 @@ pub(super) fn compile(plan: &Plan) -> Result<Vec<Program>, Failure> {
                 format!("{} is no BPF program, and a kernel runs no other controller in a file", program.file);
             return Err(Failure::input(sentence).help("run it in the simulator"));
         }
-        let narrows_plan::Program { file, controller, text, others, parameters } = program.clone();
+        let narrows_plan::Program { file, controller, text, others, parameters, .. } = program.clone();
         let source = Source { name: file, text, others, parameters };
         let program = Program::compile(&source, Some(&controller)).map_err(|error| refused::by_compiler(&error))?;
         compiled.push(program);
@@ -102,7 +102,14 @@ mod tests {
         let traffic = |&(file, text): &(&str, &str)| {
             let (others, parameters) = (BTreeMap::new(), BTreeMap::new());
             let (file, text) = (file.to_owned(), text.to_owned());
-            let program = narrows_plan::Program { file, controller: "mine".into(), text, others, parameters };
+            let program = narrows_plan::Program {
+                file,
+                controller: "mine".into(),
+                text,
+                others,
+                parameters,
+                needs_telemetry: false,
+            };
             Traffic {
                 name: "web".into(),
                 controller: ControllerChoice {

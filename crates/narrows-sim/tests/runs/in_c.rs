@@ -45,6 +45,7 @@ fn in_c(text: &str, ecn: bool) -> ControllerChoice {
         text: text.to_owned(),
         others: [].into(),
         parameters: [].into(),
+        needs_telemetry: false,
     };
     ControllerChoice { name: "one".to_owned(), values: vec![], ecn, program: Some(program) }
 }
@@ -170,7 +171,7 @@ module_init(other_register);
     assert_eq!(source.others.keys().collect::<Vec<_>>(), ["shared.c", "shared.h"]);
     assert_eq!(inspect(&source, None).unwrap().name, "module");
     let Source { name: file, text, others, parameters } = source;
-    let program = Program { file, controller: "module".to_owned(), text, others, parameters };
+    let program = Program { file, controller: "module".to_owned(), text, others, parameters, needs_telemetry: false };
     let choice = ControllerChoice { name: "module".to_owned(), values: vec![], ecn: false, program: Some(program) };
     assert_eq!(run(&plan(choice), 1).flows, run(&plan(ControllerChoice::new("newreno", false)), 1).flows);
 }
@@ -209,7 +210,7 @@ module_init(one_register);
 fn of_text(file: &str, text: &str, parameters: &[(&str, &str)]) -> ControllerChoice {
     let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let (file, text, controller) = (file.to_owned(), text.to_owned(), "one".to_owned());
-    let program = Program { file, controller, text, others: [].into(), parameters };
+    let program = Program { file, controller, text, others: [].into(), parameters, needs_telemetry: false };
     ControllerChoice { name: "one".to_owned(), values: vec![], ecn: false, program: Some(program) }
 }
 
