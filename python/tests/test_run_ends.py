@@ -173,3 +173,13 @@ def test_requests_that_finished_are_not_called_unfinished_flows(folder):
     done = narrows("run", "asked.toml")
     assert "Requests" in done.stdout, done.stderr
     assert "did not finish" not in done.stdout
+
+
+def test_run_says_which_runs_took_one_thread(folder):
+    little = SMALL.replace('end = "100ms"', 'end = "20ms"').replace(
+        "servers = 2", 'servers = 2\nwan = { delay = "1us" }'
+    )
+    (folder / "little.toml").write_text(little)
+    done = narrows("run", "little.toml", "--threads", "2")
+    assert "4 of 4 runs made by one thread" in done.stdout, done.stdout
+    assert "by one thread" not in narrows("run", "little.toml").stdout

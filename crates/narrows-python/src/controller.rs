@@ -220,6 +220,13 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
             own.map_err(failed)
         };
         let (is_told_of_sent, is_told_of_lost) = (has("on_sent")?, has("on_lost")?);
+        for (method, attribute) in [("on_lost", "needs_delivery_rate"), ("on_telemetry", "needs_telemetry")] {
+            if has(method)? && !is(attribute)? {
+                let (file, name) = (&source.name, spec.name);
+                let sentence = format!("{file}: {name} has {method}, which is called only with {attribute} = True");
+                return Err(Error::Python(sentence));
+            }
+        }
         let file = source.name.clone();
         let class = class.unbind();
         Ok(Arc::new(Class { file, class, recovery, is_told_of_sent, is_told_of_lost, may_wait, spec })

@@ -46,8 +46,9 @@ fn main() {
 /// The results, and the nanoseconds that they took on processors.
 fn on_threads(plan: &Plan, threads: Option<u32>) -> (Results, f64) {
     if let Some(threads) = threads {
-        let partition = narrows_sim::partition_for(&plan.network, threads.max(2));
-        let ran = narrows_sim::run_in_parts(plan, 1, &partition, threads, |_| ControlFlow::Continue(()));
+        let partitions = narrows_sim::partitions_for(&plan.network, threads.max(2));
+        let partition = partitions.first().expect("a network that may be cut");
+        let ran = narrows_sim::run_in_parts(plan, 1, partition, threads, |_| ControlFlow::Continue(()));
         let ran = ran.expect("a plan that can be run").expect("nobody ended it");
         return (ran.results, ran.cpu_ns.expect("this system tells its CPU time") as f64);
     }

@@ -24,6 +24,6 @@ mod trace;
 
 pub use calibrate::{hold_ns, read_ns, thread_cpu_ns};
 pub use narrows_network::Partition;
-pub use parallel::{Ran, partition_for, run, run_in_parts, run_traced};
+pub use parallel::{Ran, partitions_for, run, run_in_parts, run_traced};
 pub use simulation::{Progress, SimError, Simulation};
 pub use trace::{Selection, Wanted};

@@ -25,9 +25,12 @@ use crate::merge::merge;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
 use crate::trace::Selection;
 
-/// A network is cut where a part's links can send so many packets within the look-ahead at least: of fewer a step is not worth its
-/// exchange.
+/// A network is cut where a part's links can send, and do send, so many packets within the look-ahead at least: of fewer a step is
+/// not worth its exchange.
 const MIN_PACKETS: u128 = 100;
+/// What they do send is counted over the packet-hops between these, on one thread, which begins anew if the network is cut.
+const PROBED_HOPS: (u64, u64) = (2_000, 20_000);
+const EVENTS_OF_PROBE: u64 = 500;
 /// How far parts without a link between them may be apart.
 const MAX_REACH: Span = Span::from_ms(100);
 /// Steps within a look-ahead: so far a part may be ahead of another without making it wait.
@@ -82,16 +85,61 @@ pub fn run(
 ) -> Result<Option<Ran>, SimError> {
     // The variables of a controller's file are one thread's at a time.
     let threads = if plan.traffic.iter().any(|traffic| traffic.controller.program.is_some()) { 1 } else { threads };
-    let partition = match threads {
-        0 | 1 => Partition::whole(&plan.network),
-        _ => partition_for(&plan.network, threads),
-    };
-    run_in_parts(plan, seed, &partition, threads, observer)
+    let cpu = thread_cpu_ns();
+    let mut simulation = Simulation::new(plan, seed)?;
+    let partitions = if threads > 1 { partitions_for(&plan.network, threads) } else { vec![] };
+    if !partitions.is_empty()
+        && let Some((hops, elapsed)) = probe(&mut simulation)
+    {
+        let has_enough = |partition: &&Partition| {
+            let within = u128::from(hops) * u128::from(partition.look_ahead().unwrap_or(MAX_REACH).as_ps());
+            within >= MIN_PACKETS * u128::from(partition.count()) * u128::from(elapsed.as_ps())
+        };
+        if let Some(partition) = partitions.iter().find(has_enough) {
+            drop(simulation);
+            return run_in_parts(plan, seed, partition, threads, observer);
+        }
+    }
+    run_alone(simulation, cpu, observer)
 }
 
-/// How a network is cut for so many threads: between its sites if that pays, else between racks if that does.
-pub fn partition_for(graph: &Graph, threads: u32) -> Partition {
-    let pays = |partition: &Partition| {
+/// Runs the beginning, and says how many packet-hops it had in how much simulated time; `None` if there are too few.
+fn probe(simulation: &mut Simulation<'_>) -> Option<(u64, Span)> {
+    let (begin, last) = PROBED_HOPS;
+    let mut begun = None;
+    loop {
+        let Progress { now, packet_hops, .. } = simulation.progress();
+        if packet_hops >= begin {
+            let (since, before) = *begun.get_or_insert((now, packet_hops));
+            if packet_hops >= last {
+                return Some((packet_hops - before, now.since(since)));
+            }
+        }
+        if !simulation.advance(EVENTS_OF_PROBE) {
+            return None;
+        }
+    }
+}
+
+/// Goes on with a run that is not cut.
+fn run_alone(
+    mut simulation: Simulation<'_>,
+    cpu: Option<u64>,
+    mut observer: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Option<Ran>, SimError> {
+    while observer(simulation.progress()).is_continue() {
+        if !simulation.advance(EVENTS_PER_LOOK) {
+            let results = simulation.finish();
+            return Ok(Some(Ran { results, cpu_ns: spent_since(cpu), threads: 1 }));
+        }
+    }
+    Ok(None)
+}
+
+/// How a network may be cut for so many threads, the best first: between its sites, and between racks, where the parts' links can
+/// send enough.
+pub fn partitions_for(graph: &Graph, threads: u32) -> Vec<Partition> {
+    let may_pay = |partition: &Partition| {
         let look_ahead = partition.look_ahead().unwrap_or(MAX_REACH);
         let bps: u128 = graph.links.iter().map(|link| u128::from(link.rate.as_bps())).sum();
         let packet = 8 * u128::from(graph.mtu.packet().get());
@@ -100,8 +148,7 @@ pub fn partition_for(graph: &Graph, threads: u32) -> Partition {
     };
     // If so many parts have too little to do, fewer may have enough.
     let racks = (2..=threads.min(MAX_PARTS)).rev().map(|parts| Partition::by_rack(graph, parts));
-    let mut cuts = std::iter::once(Partition::by_site(graph)).chain(racks);
-    cuts.find(pays).unwrap_or_else(|| Partition::whole(graph))
+    std::iter::once(Partition::by_site(graph)).chain(racks).filter(may_pay).collect()
 }
 
 /// Runs a plan on one core with a trace of these flows in its results, which are the same otherwise; as [`run`].
@@ -145,14 +192,7 @@ pub fn run_in_parts(
 ) -> Result<Option<Ran>, SimError> {
     let cpu = thread_cpu_ns();
     if partition.count() == 1 {
-        let mut simulation = Simulation::new(plan, seed)?;
-        while observer(simulation.progress()).is_continue() {
-            if !simulation.advance(EVENTS_PER_LOOK) {
-                let results = simulation.finish();
-                return Ok(Some(Ran { results, cpu_ns: spent_since(cpu), threads: 1 }));
-            }
-        }
-        return Ok(None);
+        return run_alone(Simulation::new(plan, seed)?, cpu, observer);
     }
     let survey = survey(plan, seed)?;
     let part = |part| Simulation::part(plan, seed, partition, part, survey.clone());
@@ -571,7 +611,7 @@ mod tests {
     #[test]
     fn a_network_is_cut_into_as_many_parts_as_have_enough_to_do() {
         // A link sends 0.83 packets in 1 µs; there are 96 links in the smallest tree, 324 and 768 in the others.
-        let parts = |k, us, threads| partition_for(&fat_tree(k, us), threads).count();
+        let parts = |k, us, threads| partitions_for(&fat_tree(k, us), threads).first().map_or(1, Partition::count);
         assert_eq!([parts(4, 1, 2), parts(4, 3, 2)], [1, 2]);
         assert_eq!([parts(6, 1, 2), parts(6, 1, 3)], [2, 2]);
         assert_eq!([1, 2, 6, 8, 100].map(|threads| parts(8, 1, threads)), [1, 2, 6, 6, 6]);
@@ -582,7 +622,25 @@ mod tests {
         let text = "[topology.two-datacenters]\nservers = 4\n[[traffic]]\nlong = {}\nbetween = \"all\"\n[[arm]]\n\
                     name = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n";
         let graph = network_of(text);
-        assert_eq!(partition_for(&graph, 8), Partition::by_site(&graph));
+        assert_eq!(partitions_for(&graph, 8)[0], Partition::by_site(&graph));
         assert_eq!(Partition::by_site(&graph).count(), 2);
+    }
+
+    /// Hosts of 1 Gbit/s could send 400 packets in a look-ahead of 1 ms; over a link of 50 Mbit/s they send 4.
+    #[test]
+    fn a_network_with_little_to_carry_is_run_by_one_thread() {
+        for (mbps, threads) in [(50, 1), (1_000, 2)] {
+            let text = format!(
+                "[topology.dumbbell]\npairs = 2\nfabric = {{ rate = \"{mbps}Mbps\", delay = \"1ms\" }}\n\
+                 edge = {{ rate = \"1Gbps\" }}\n[[traffic]]\nlong = {{}}\nfrom = \"left-*\"\nto = \"right-*\"\n[[arm]]\n\
+                 name = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n"
+            );
+            let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default());
+            let plan = experiment.unwrap_or_else(|error| panic!("{}", error.render())).plans.remove(0);
+            let ran = run(&plan, 1, 2, |_| ControlFlow::Continue(())).expect("it can be run").expect("to its end");
+            assert_eq!(ran.threads, threads, "{mbps} Mbit/s");
+            let alone = run(&plan, 1, 1, |_| ControlFlow::Continue(())).expect("as before").expect("as before");
+            assert!(ran.results == alone.results);
+        }
     }
 }

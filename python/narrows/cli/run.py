@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.api import Handle
+    from narrows.results import Results
     from narrows.runs.index import Entry
     from narrows.runs.running import Finished
 
@@ -95,6 +97,8 @@ def run(
             handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json, port=served)
             if not json:
                 has_flows = _show(handle)
+                if threads > 1:
+                    _tell_threads(handle.results())
                 both = _to_report(handle, out)
                 if len(both) > 1 and (remark := unlike_hosts((plan.body for plan in handle.experiment.plans), both)):
                     OUT.print(remark, markup=False, soft_wrap=True)
@@ -111,6 +115,17 @@ def _show(handle: Handle) -> bool:
         ERR.print(str(error).replace("error:", "warning:", 1), markup=False, soft_wrap=True)
         return False
     return any(value.measure in {quantity.measure for quantity in COMPLETION} for value in shown.values)
+
+
+def _tell_threads(results: Results) -> None:
+    """Says how many runs took one thread, where more were allowed."""
+    runs = list(product(results.entry.members, results.entry.seeds))
+    alone = sum(results.manifest_of(member, seed).get("threads") == 1 for member, seed in runs)
+    if alone:
+        of = wording.plural(len(runs), "run")
+        hint(
+            f"{wording.whole(alone)} of {of} made by one thread: docs/explanation/engine.md says where more do not pay"
+        )
 
 
 def _served(port: str | None, *, watch: bool, files: Sequence[Path]) -> int | None:

@@ -14,7 +14,7 @@ from narrows.frames import when_read
 from narrows.runs.backends import AXIS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from narrows.frames import Frames
     from narrows.runs.index import Member
@@ -96,7 +96,7 @@ def of(members: Sequence[Member]) -> Selection:
         count=len(members),
         shared=tuple(f"{_short(key)}={value}" for key, value in shared),
         left_out=tuple(
-            f"{_short(key)}={_or([value for value in own if value not in kept[key]])}"
+            f"{_told(key, values)}={_or([value for value in own if value not in kept[key]])}"
             for key, own in values.items()
             if len(kept[key]) < len(own)
         ),
@@ -153,6 +153,11 @@ def renamed(frames: Frames, selection: Selection) -> Frames:
         series_of=None,  # it knows the other names
         **parts,
     )
+
+
+def _told(key: str, keys: Collection[str]) -> str:
+    """The key's last part, or all of it where another key ends so."""
+    return _short(key) if [_short(other) for other in keys].count(_short(key)) == 1 else key
 
 
 def _short(key: str) -> str:

@@ -517,7 +517,7 @@ fn compare_cut_by_racks(seeds: std::ops::Range<u64>, scenario: fn(u64) -> Plan) 
         marked += cut().map(|(_, port)| port.marked_packets).sum::<u64>();
         chosen += usize::from(plan.network.routing.is_some());
     }
-    let seen = [crossing, dropped, marked].map(|packets| usize::try_from(packets).unwrap());
+    let seen = [crossing, dropped, marked].map(|packets| usize::try_from(packets).expect("few"));
     assert!(seen.iter().chain(&[within]).all(|&count| count > 5), "{within} {seen:?}");
     chosen
 }
