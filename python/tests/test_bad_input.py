@@ -146,7 +146,7 @@ def test_the_same_plan_and_seed_are_the_same_bytes(real, folder):
 
 
 def test_the_number_of_threads_changes_no_table(real, folder):
-    (folder / "good.toml").write_text(SMALL)
+    (folder / "good.toml").write_text(SMALL.replace('end = "100ms"', 'end = "400ms"'))
     for threads in ("1", "2"):
         made = installed(real, "run", "good.toml", "--seeds", "1..1", "--out", threads, "--threads", threads)
         assert made.returncode == 0, made.stderr
