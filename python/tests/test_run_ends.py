@@ -181,5 +181,5 @@ def test_run_says_which_runs_took_one_thread(folder):
     )
     (folder / "little.toml").write_text(little)
     done = narrows("run", "little.toml", "--threads", "2")
-    assert "4 of 4 runs made by one thread" in done.stdout, done.stdout
-    assert "by one thread" not in narrows("run", "little.toml").stdout
+    assert "4 of 4 new runs made by one thread" in done.stdout, done.stdout
+    assert "by one thread" not in narrows("run", "little.toml", "--threads", "2").stdout, "none is new"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.api import Handle
-    from narrows.results import Results
     from narrows.runs.index import Entry
     from narrows.runs.running import Finished
 
@@ -97,8 +95,6 @@ def run(
             handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json, port=served)
             if not json:
                 has_flows = _show(handle)
-                if threads > 1:
-                    _tell_threads(handle.results())
                 both = _to_report(handle, out)
                 if len(both) > 1 and (remark := unlike_hosts((plan.body for plan in handle.experiment.plans), both)):
                     OUT.print(remark, markup=False, soft_wrap=True)
@@ -117,12 +113,11 @@ def _show(handle: Handle) -> bool:
     return any(value.measure in {quantity.measure for quantity in COMPLETION} for value in shown.values)
 
 
-def _tell_threads(results: Results) -> None:
-    """Says how many runs took one thread, where more were allowed."""
-    runs = list(product(results.entry.members, results.entry.seeds))
-    alone = sum(results.manifest_of(member, seed).get("threads") == 1 for member, seed in runs)
-    if alone:
-        of = wording.plural(len(runs), "run")
+def _tell_threads(finished: Sequence[Finished]) -> None:
+    """Says how many of the new runs took one thread, where more were allowed."""
+    threads = [run.manifest["threads"] for run in finished if not run.skipped]
+    if alone := threads.count(1):
+        of = wording.plural(len(threads), "new run")
         hint(
             f"{wording.whole(alone)} of {of} made by one thread: docs/explanation/engine.md says where more do not pay"
         )
@@ -214,6 +209,8 @@ def perform(
         _print_lines(handle, finished, wall_s)
     else:
         OUT.print(summary(handle, finished, where.out, wall_s), markup=False, soft_wrap=True)
+        if where.threads > 1:
+            _tell_threads(finished)
     return handle
 
 
