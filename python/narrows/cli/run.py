@@ -118,7 +118,8 @@ def _tell_threads(finished: Sequence[Finished]) -> None:
     threads = [run.manifest["threads"] for run in finished if not run.skipped]
     if alone := threads.count(1):
         of = wording.plural(len(threads), "new run")
-        hint(
+        text = f"{wording.whole(alone)} of {of} made by one thread"
+        hint(f"{text}: docs/explanation/engine.md says where more do not pay")
             f"{wording.whole(alone)} of {of} made by one thread: docs/explanation/engine.md says where more do not pay"
         )
 
