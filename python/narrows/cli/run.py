@@ -120,8 +120,6 @@ def _tell_threads(finished: Sequence[Finished]) -> None:
         of = wording.plural(len(threads), "new run")
         text = f"{wording.whole(alone)} of {of} made by one thread"
         hint(f"{text}: docs/explanation/engine.md says where more do not pay")
-            f"{wording.whole(alone)} of {of} made by one thread: docs/explanation/engine.md says where more do not pay"
-        )
 
 
 def _served(port: str | None, *, watch: bool, files: Sequence[Path]) -> int | None:
