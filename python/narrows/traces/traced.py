@@ -92,9 +92,15 @@ def member_called(results: Results, scheme: str | None) -> Member:
     found = [member for member in members if scheme in (member.case, member.arm)]
     if len(found) == 1:
         return found[0]
-    sentence = "say of which scheme" if scheme is None else f"{scheme!r} names {len(found)} of its configurations"
+    name = results.entry.identifier
+    if scheme is None:
+        sentence = f"'{name}' has {len(cases)} schemes and configurations: say of which scheme"
+    elif found:
+        sentence = f"'{name}' has {len(found)} configurations of scheme {scheme!r}"
+    else:
+        sentence = f"'{name}' has no scheme or configuration {scheme!r}"
     raise bad_input(
-        f"'{results.entry.identifier}' has {len(cases)} schemes and configurations: {sentence}",
+        sentence,
         f"{_guess(scheme, cases)}give --scheme with one of: {', '.join(cases)}",
     )
 
