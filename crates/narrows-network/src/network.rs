@@ -21,12 +21,14 @@
 //! identifier: the link's, or the one the driver gave its entity. A packet that leaves a queue at `t` has left when
 //! another arrives there at `t`.
 
+mod parts;
 mod services;
 mod telemetry;
 mod ways;
 
+pub use parts::Carried;
+
 use crate::agenda::{Agenda, Class, Due, Entity};
-use crate::partition::Partition;
 use crate::path::Paths;
 use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
@@ -147,17 +149,6 @@ pub enum Event<P> {
     Due(Entity),
 }
 
-/// A packet on a link between two parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carried<P> {
-    /// The link.
-    pub link: u32,
-    /// When it arrives at the link's far end.
-    pub at: Time,
-    /// The packet.
-    pub packet: P,
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
@@ -253,30 +244,6 @@ impl<P: Payload> Network<P> {
         })
     }
 
-    /// One part of a network at rest: packets are offered to its own nodes' ports only.
-    ///
-    /// # Errors
-    /// As for [`Network::new`]: the whole graph must be a network.
-    pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
-        let mut network = Network::new(graph, seed)?;
-        if partition.count() > 1 {
-            network.is_cut = true;
-            network.detours.resize(graph.links.len(), NONE);
-            for ((detour, link), is_served) in network.detours.iter_mut().zip(&graph.links).zip(graph.served()) {
-                let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
-                if from == part && to != part {
-                    // What hosts send is not looked at in a plain network.
-                    network.is_plain &= graph.nodes[link.from as usize].kind == NodeKind::Switch;
-                    assert!(!is_served, "what a served port sends next is not known ahead");
-                    assert!(link.bridge.is_none(), "what goes over a bridge its driver decides");
-                    *detour = to;
-                }
-            }
-            network.exports = (0..partition.count()).map(|_| Vec::new()).collect();
-        }
-        Ok(network)
-    }
-
     /// Notes from now on what happens to packets; before anything has happened.
     pub fn trace(&mut self) {
         self.is_plain = false;
@@ -305,26 +272,9 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// What was accepted for links into this part and has not been taken out yet, in the order of acceptance: that of
-    /// arrival for each link. The driver empties it.
-    pub fn exports(&mut self, part: u32) -> &mut Vec<Carried<P>> {
-        &mut self.exports[part as usize]
-    }
-
     /// What was recalled, in the order in which it would have left: see [`Event::Recalled`].
     pub fn take_recalled(&mut self) -> Vec<P> {
         self.ports.take_recalled()
-    }
-
-    /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
-    ///
-    /// # Panics
-    /// In debug builds, if the packet should have arrived already.
-    #[inline(always)]
-    pub fn import(&mut self, carried: &Carried<P>) {
-        if let Some(first) = self.ports.import(carried.link, carried.at, &carried.packet) {
-            self.agenda.arm_link(carried.link, first);
-        }
     }
 
     /// The one link out of a host.
@@ -427,17 +377,6 @@ impl<P: Payload> Network<P> {
         }
         self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
         offered
-    }
-
-    #[inline(always)]
-    fn export(&mut self, now: Time, part: u32, link: u32, packet: &P, offered: Offered) {
-        let Offered::Accepted { departure, marked } = offered else { return };
-        let carried = Carried { link, at: departure + self.ports.delay(link), packet: *packet };
-        let carried = self.exports[part as usize].push_mut(carried);
-        if marked {
-            carried.packet.mark();
-        }
-        self.ports.trim(now, link);
     }
 
     /// The switch whose port `link` is sends a notification towards the host that `packet` is for, by the way that its own
@@ -596,15 +535,6 @@ impl<P: Payload> Network<P> {
         }
         let feedback = self.ports.take_told()?;
         Some(Event::Sampled { link, feedback, packet })
-    }
-
-    /// What has arrived in a plain network goes on over a link into another part.
-    #[inline(always)]
-    fn forward_into(&mut self, now: Time, link: u32, part: u32, arrived: &Arrived) -> Offered {
-        let packet = *self.ports.packet(arrived);
-        let (offered, _) = self.ports.offer(now, link, packet);
-        self.export(now, part, link, &packet, offered);
-        self.follow(link, (offered, None))
     }
 
     /// Asks for what is probably next.

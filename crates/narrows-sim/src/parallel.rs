@@ -304,10 +304,10 @@ struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Scheduler<'a> {
-        let delays = || (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
+        let delays = (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
         // Parts without a link between them need no exchange.
-        let reach = delays().max().unwrap_or(MAX_REACH);
-        let least = delays().min().unwrap_or(reach);
+        let reach = delays.max().unwrap_or(MAX_REACH);
+        let least = partition.look_ahead().unwrap_or(reach);
         let slots = (0..).zip(parts).map(|(place, part)| PartSlot {
             clock: Time::ZERO,
             unfinished: 0,

@@ -18,6 +18,7 @@ mod nics;
 mod observation;
 mod rdma;
 mod receive;
+mod survey;
 mod telemetry;
 mod tracing;
 mod traffic;
@@ -40,8 +41,8 @@ use choice::Choice;
 use receive::Adapters;
 
 use crate::bridges::Bridges;
-use crate::connections::{Connections, Current, Numbering, Outlet, Place, Side, UNTOLD};
-use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
+use crate::connections::{Connections, Current, Outlet, Place, Side, UNTOLD};
+use crate::flows::{Flow, Flows, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::nic::{Handing, Nic, Specially};
@@ -49,6 +50,7 @@ use crate::packet::{Packet, Recipient, SidePool, flow_hash};
 use crate::trace::Recorder;
 
 pub(crate) use boundary::Mail;
+pub(crate) use survey::{Survey, survey};
 
 /// Why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -83,48 +85,6 @@ pub enum SimError {
         /// Possible.
         most: u64,
     },
-}
-
-/// What is known of a run before it begins.
-#[derive(Clone, Debug)]
-pub(crate) struct Survey {
-    pub(crate) names: Names,
-    pub(crate) numbering: Numbering,
-}
-
-/// Counts what the plan will begin: connections of each host, and flows of each traffic entry, which is what they are named by.
-/// Of connections that are kept a host has a pool for each peer, and a few more where flows overlap: as many again leave room.
-pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Survey, SimError> {
-    let graph = &plan.network;
-    let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-    let Some(numbered) = u32::try_from(hosts).ok().filter(|&hosts| hosts <= MAX_HOSTS) else {
-        return Err(SimError::TooManyHosts { hosts, most: MAX_HOSTS });
-    };
-    let (mut opened, mut kept) = (vec![0_u64; graph.nodes.len()], 0);
-    let mut flows = Vec::with_capacity(plan.traffic.len());
-    for traffic in &plan.traffic {
-        let fresh = u64::from(!traffic.connections.are_kept());
-        let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
-        flows.push(traffic.begins(seed, &plan.schedule, opens));
-        let pool = match traffic.connections {
-            Mode::Fresh | Mode::FreshEstablished => 0,
-            Mode::Persistent { pool } => u64::from(pool),
-            Mode::InOrder => 1,
-        };
-        kept += pool * u64::from(numbered);
-    }
-    let numbering = Numbering::of(numbered, opened.iter().copied().max().unwrap_or(0) + 2 * kept);
-    match opened.iter().position(|&connections| connections > u64::from(numbering.per_host())) {
-        None => {
-            let names = Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS })?;
-            Ok(Survey { names, numbering })
-        }
-        Some(host) => Err(SimError::TooManyConnections {
-            host: graph.nodes[host].name.clone(),
-            connections: opened[host],
-            most: numbering.per_host(),
-        }),
-    }
 }
 
 /// How far a run has come.

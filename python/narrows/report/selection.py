@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from narrows import wording
+from narrows.configurations import short_names
 from narrows.experiment import case_name
 from narrows.frames import when_read
 from narrows.runs.backends import AXIS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from narrows.frames import Frames
     from narrows.runs.index import Member
@@ -71,6 +72,7 @@ def of(members: Sequence[Member]) -> Selection:
             own = values.setdefault(key, [])
             if value not in own:
                 own.append(value)
+    short = short_names(list(values))
     kept = dict(values)
     if len(members) > ENOUGH:
         kept = _kept(values, len(shown))
@@ -94,9 +96,9 @@ def of(members: Sequence[Member]) -> Selection:
     return Selection(
         names=names,
         count=len(members),
-        shared=tuple(f"{_short(key)}={value}" for key, value in shared),
+        shared=tuple(f"{short[key]}={value}" for key, value in shared),
         left_out=tuple(
-            f"{_told(key, values)}={_or([value for value in own if value not in kept[key]])}"
+            f"{short[key]}={_or([value for value in own if value not in kept[key]])}"
             for key, own in values.items()
             if len(kept[key]) < len(own)
         ),
@@ -153,15 +155,6 @@ def renamed(frames: Frames, selection: Selection) -> Frames:
         series_of=None,  # it knows the other names
         **parts,
     )
-
-
-def _told(key: str, keys: Collection[str]) -> str:
-    """The key's last part, or all of it where another key ends so."""
-    return _short(key) if [_short(other) for other in keys].count(_short(key)) == 1 else key
-
-
-def _short(key: str) -> str:
-    return key.rpartition(".")[2]
 
 
 def _and(texts: Sequence[str]) -> str:
