@@ -251,7 +251,7 @@ impl Default for Mtu {
 
 impl Segment {
     /// Size of the IP packet: what queues, limits and thresholds count.
-    #[inline]
+    #[inline(always)]
     pub const fn ip_bytes(&self) -> Bytes {
         if self.flags.bits() & Flags::SYN.with(Flags::ACK).with(Flags::RDMA).bits() != Flags::ACK.bits() {
             return self.special_ip_bytes();

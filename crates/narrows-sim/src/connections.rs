@@ -9,10 +9,11 @@ use narrows_core::tcp::Tallies;
 use narrows_core::telemetry::Hop;
 use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
+use narrows_network::{Entity, Network};
 use narrows_plan::most_connections;
 
 use crate::flows::Flow;
-use crate::packet::Recipient;
+use crate::packet::{Packet, Recipient};
 
 /// The slot of an end that has never lived, and of one that lives no more.
 const NEVER: u32 = u32::MAX;
@@ -182,6 +183,32 @@ pub(crate) struct Outlet<'a> {
     pub(crate) armed_pacing: &'a mut Time,
 }
 
+impl Outlet<'_> {
+    /// The number of its timer; the next one is pacing's.
+    #[inline(always)]
+    fn timer(&self) -> u64 {
+        (u64::from(self.connection) << 1 | self.place.side() as u64) << 1
+    }
+
+    /// Tells the agenda when the machine's timer expires, if that is new.
+    #[inline(always)]
+    pub(crate) fn arm_timer(&mut self, slot: u32, timer: Time, network: &mut Network<Packet>) {
+        if timer != *self.armed_timer {
+            *self.armed_timer = timer;
+            network.arm(Entity::timer(self.timer(), slot << 1), timer);
+        }
+    }
+
+    /// The same of when pacing, or the host's port, lets the next packet go.
+    #[inline(always)]
+    pub(crate) fn arm_pacing(&mut self, slot: u32, pacing: Time, network: &mut Network<Packet>) {
+        if pacing != *self.armed_pacing {
+            *self.armed_pacing = pacing;
+            network.arm(Entity::timer(self.timer() | 1, slot << 1 | 1), pacing);
+        }
+    }
+}
+
 /// Departures and IP bytes of what waits in a host's port, and behind that in its adapter's limiter. Where a port tells of
 /// departures they are [`UNTOLD`] until it does, and in a limiter they are.
 #[derive(Clone, Debug, Default)]
@@ -239,11 +266,8 @@ impl Waiting {
         Bytes::new(self.bytes.into())
     }
 
-    /// When less than `limit` waits: [`Time::ZERO`] if it does so now. To be asked after [`bytes`](Self::bytes).
-    pub(crate) fn below(&self, limit: Bytes) -> Time {
-        if u64::from(self.bytes) < limit.get() {
-            return Time::ZERO;
-        }
+    /// When less waits. To be asked after [`bytes`](Self::bytes).
+    pub(crate) fn next_departure(&self) -> Time {
         self.packets.front().map_or(Time::ZERO, |&(departure, _)| departure)
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Packet {
 const _: () = assert!(size_of::<Packet>() == 32);
 
 #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+const HEADER_BYTES_U16: u16 = HEADER_BYTES as u16;
+#[allow(clippy::cast_possible_truncation, reason = "headers are short")]
 const HEADER_BYTES_U32: u32 = HEADER_BYTES as u32;
 #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
 const DATAGRAM_HEADER_BYTES_U32: u32 = DATAGRAM_HEADER_BYTES as u32;
@@ -220,6 +222,35 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn is_special(&self) -> bool {
         self.flags & (NOTIFICATION | Flags::ACK.with(Flags::RDMA).bits()) != Flags::ACK.bits()
+    }
+
+    /// Whether it is a segment without options, and with no flags but ACK and PSH.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flags & !Flags::PSH.bits() == Flags::ACK.bits() && self.bits & BLOCKS == 0
+    }
+
+    /// Of a packet that [is plain](Self::is_plain), whether it has data.
+    #[inline(always)]
+    pub(crate) fn has_data(&self) -> bool {
+        self.size > HEADER_BYTES_U16
+    }
+
+    /// The segment of a packet that [is plain](Self::is_plain).
+    #[inline(always)]
+    pub(crate) fn plain_segment(&self) -> Segment {
+        Segment {
+            seq: self.seq,
+            ack: self.ack,
+            length: self.size - HEADER_BYTES_U16,
+            flags: Flags::from_bits(self.flags),
+            ecn: self.ecn_bits(),
+            window: self.window,
+            timestamp: self.timestamp,
+            timestamp_echo: self.timestamp_echo,
+            sack: SackBlocks::NONE,
+            tag: Tag(self.extra),
+        }
     }
 
     /// Whether it is a datagram.

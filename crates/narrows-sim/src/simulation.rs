@@ -13,6 +13,7 @@ mod bridging;
 mod choice;
 mod closed;
 mod datagrams;
+mod fast_path;
 mod near_source;
 mod nics;
 mod observation;
@@ -153,6 +154,8 @@ pub struct Simulation<'a> {
     has_telemetry: bool,
     /// Whether something happens to packets between the wire and the stack: either of the two.
     takes_in: bool,
+    /// Whether connections never take the [fast path](fast_path).
+    takes_full_path: bool,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// By connection of a program: bytes of its flows that are whole.
@@ -265,6 +268,7 @@ impl<'a> Simulation<'a> {
             adapters: Adapters::of(plan, || slots.take()),
             has_telemetry: graph.links.iter().any(|link| link.telemetry),
             takes_in: false,
+            takes_full_path: false,
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
             windows_of: Vec::new(),
@@ -286,6 +290,11 @@ impl<'a> Simulation<'a> {
         simulation.takes_in = simulation.adapters.is_some() || simulation.has_telemetry;
         simulation.arm_first_events();
         Ok(simulation)
+    }
+
+    /// Never takes the fast path of hosts from now on, for tests: results are the same, and later.
+    pub fn take_full_path(&mut self) {
+        self.takes_full_path = true;
     }
 
     /// Whether this part owns a node.
@@ -362,7 +371,7 @@ impl<'a> Simulation<'a> {
     fn handle(&mut self, now: Time, event: Event<Packet>) {
         match event {
             Event::Arrival { host, packet } if self.takes_in => self.take_in(now, host, packet),
-            Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
+            Event::Arrival { host, packet } => self.handle_packet(now, host, &packet),
             Event::Dropped { packet } => self.note_dropped(packet),
             Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
             Event::Left { packet, .. } => self.note_left(now, packet),
@@ -376,8 +385,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// A packet reaches a host's stack that is not what its [fast path](fast_path) takes.
     #[inline(never)]
-    fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
+    fn handle_on_full_path(&mut self, now: Time, host: u32, packet: Packet) {
         let connection = packet.connection;
         if packet.is_special() && self.handle_special(now, host, packet) {
             return;
@@ -493,8 +503,13 @@ impl<'a> Simulation<'a> {
             }
             Transport::Tcp => Endpoint::Tcp(tcp::Endpoint::closed(controller(), stack)),
         };
-        if let (Endpoint::Tcp(endpoint), Some(metrics)) = (&mut endpoint, remembered) {
-            endpoint.recall(metrics, stack);
+        if let Endpoint::Tcp(endpoint) = &mut endpoint {
+            if let Some(metrics) = remembered {
+                endpoint.recall(metrics, stack);
+            }
+            if self.takes_full_path {
+                endpoint.take_full_path();
+            }
         }
         let port = self.network.host_link(host);
         let place = Place {
@@ -590,7 +605,11 @@ impl<'a> Simulation<'a> {
             end.armed_timer = Time::NEVER;
         } else {
             end.armed_pacing = Time::NEVER;
+            if self.go_on_in_order(now, slot) {
+                return;
+            }
         }
+        let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         if end.endpoint.deadline() <= now {
             end.endpoint.handle_timeout(now, stack);
@@ -605,7 +624,7 @@ fn transmit(
     now: Time,
     slot: u32,
     (endpoint, handing): (&mut (impl Machine + ?Sized), &mut impl Handing),
-    end: Outlet<'_>,
+    mut end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
     (pool, refused): (&mut SidePool, &mut Vec<Packet>),
@@ -613,14 +632,9 @@ fn transmit(
     let mut room_at = Time::NEVER;
     loop {
         let waiting = end.waiting.bytes(now);
-        let full_until = if endpoint.is_small_queue(waiting, stack) {
-            Time::ZERO
-        } else {
-            end.waiting.below(endpoint.small_queue_limit(stack))
-        };
-        let room = full_until <= now;
+        let room = endpoint.has_room(waiting, stack);
         if !room {
-            room_at = full_until;
+            room_at = end.waiting.next_departure();
         }
         let mut segment = Segment::default();
         if !endpoint.poll_into(&mut segment, now, room, stack) {
@@ -644,18 +658,10 @@ fn transmit(
             break;
         }
     }
-    let id = |end: &Outlet<'_>| (u64::from(end.connection) << 1 | end.place.side() as u64) << 1;
-    let timer = endpoint.deadline();
-    if timer != *end.armed_timer {
-        *end.armed_timer = timer;
-        network.arm(Entity::timer(id(&end), slot << 1), timer);
-    }
+    end.arm_timer(slot, endpoint.deadline(), network);
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
     let pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
-    if pacing != *end.armed_pacing {
-        *end.armed_pacing = pacing;
-        network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);
-    }
+    end.arm_pacing(slot, pacing, network);
     // What waits in the adapter has not been sent.
     end.sends && endpoint.is_idle() && handing.nic().is_none_or(|_| !end.waiting.is_behind())
 }

@@ -2,7 +2,7 @@
 
 mod fast_path;
 
-use fast_path::FastPath;
+pub use fast_path::FastPath;
 
 use super::near_source::Refusal;
 use super::receiver::{AckFields, Receiver, arrival};
@@ -425,12 +425,11 @@ impl Endpoint {
         self.sender.pacing_deadline()
     }
 
-    /// Whether so many bytes of this connection in its host's port are surely below [`small_queue_limit`]; false says nothing.
-    ///
-    /// [`small_queue_limit`]: Self::small_queue_limit
+    /// Whether the host's port may be given more of this connection while so many bytes of it wait there: fewer than the
+    /// [limit](Self::small_queue_limit).
     #[inline(always)]
-    pub fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        self.sender.is_small_queue(waiting, stack)
+    pub fn has_room(&self, waiting: Bytes, stack: &Stack) -> bool {
+        self.sender.has_room(waiting, stack)
     }
 
     /// Most bytes of this connection that may wait in its host's port before the driver stops asking for more.

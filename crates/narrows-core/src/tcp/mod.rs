@@ -36,7 +36,7 @@ mod scoreboard;
 mod sender;
 mod snapshot;
 
-pub use endpoint::{Endpoint, Event, Tallies, initial_path};
+pub use endpoint::{Endpoint, Event, FastPath, Tallies, initial_path};
 pub use host_cache::Metrics;
 pub use near_source::Refusal;
 pub use snapshot::Snapshot;

@@ -95,6 +95,7 @@ impl RateEstimator {
 
     /// `packets` were delivered; `newest` is the stamp of the latest transmission among them and when it was sent.
     /// Losses that the same acknowledgement tells of are not yet counted. There is no sample when the interval is shorter than the minimum RTT: the acknowledgements were bunched.
+    #[inline(always)]
     pub(super) fn sample(
         &mut self,
         now: Time,

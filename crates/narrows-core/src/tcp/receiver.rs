@@ -466,7 +466,7 @@ impl Receiver {
     }
 
     /// What any segment sent now says beside the [reports](Self::take_reports); nothing is pending afterwards.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_ack(&mut self, stack: &Stack) -> AckFields {
         self.pending = Pending::Nothing;
         self.reports.waiting = 0;
@@ -523,7 +523,7 @@ impl Receiver {
     }
 
     /// The window to offer, scaled.
-    #[inline]
+    #[inline(always)]
     pub(super) fn window(&self, stack: &Stack) -> u16 {
         let window = self.capacity(stack) >> self.window_scale;
         let window = if self.beyond_bytes == 0 { window } else { self.window_above_hole(stack) };

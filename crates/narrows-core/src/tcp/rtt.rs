@@ -44,7 +44,7 @@ impl RttEstimator {
         self.timeout = timeout.min(profile.max_rto);
     }
 
-    #[inline]
+    #[inline(always)]
     fn estimate(&mut self, span: Span, round_ended: bool, profile: &Profile) {
         let sample = span.as_ps().max(1);
         // The floor of the variance term, times 4 like the term itself.

@@ -385,7 +385,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn refresh_path(&mut self) {
         self.path.srtt = self.rtt.smoothed();
         self.path.min_rtt = self.rtt.min();
@@ -456,7 +456,7 @@ impl Sender {
         let samples = self.measure(now, &summary, stack);
         self.resent_at = None;
         self.tell_controller(now, &summary, samples);
-        self.rearm_after_ack(now, true, stack);
+        self.rearm_in_order(now, stack);
         true
     }
 
@@ -502,7 +502,7 @@ impl Sender {
     }
 
     /// Everything up to `ack` is acknowledged; returns whether that ends a round.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, ack: Seq) -> bool {
         self.una = ack;
         self.expiries = 0;

@@ -138,12 +138,8 @@ impl Machine for Datagram {
         if self.waits_for_pacing { self.next } else { Time::NEVER }
     }
 
-    fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        waiting < self.small_queue_limit(stack)
-    }
-
-    fn small_queue_limit(&self, _stack: &Stack) -> Bytes {
-        SEND_BUFFER
+    fn has_room(&self, waiting: Bytes, _stack: &Stack) -> bool {
+        waiting < SEND_BUFFER
     }
 
     fn is_quiescent(&self) -> bool {
@@ -224,7 +220,7 @@ mod tests {
     fn the_port_holds_a_send_buffer_full() {
         let stack = stack(1_500);
         let sender = Datagram::new(&Config { rate: SendRate::Share(1 << SHARE_BITS) }, stack.line_rate);
-        assert!(sender.is_small_queue(Bytes::new(212_991), &stack));
-        assert_eq!(sender.small_queue_limit(&stack), Bytes::new(212_992));
+        assert!(sender.has_room(Bytes::new(212_991), &stack));
+        assert!(!sender.has_room(Bytes::new(212_992), &stack));
     }
 }

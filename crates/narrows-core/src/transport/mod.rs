@@ -100,10 +100,8 @@ pub trait Machine {
     fn deadline(&self) -> Time;
     /// When pacing lets the next packet go; [`Time::NEVER`] unless pacing alone holds something back.
     fn pacing_deadline(&self) -> Time;
-    /// Whether so many bytes of this end in its host's port are surely below the limit; false says nothing.
-    fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool;
-    /// Most bytes of this end that may wait in its host's port before the driver stops asking for more.
-    fn small_queue_limit(&self, stack: &Stack) -> Bytes;
+    /// Whether the host's port may be given more of this end while so many bytes of it wait there.
+    fn has_room(&self, waiting: Bytes, stack: &Stack) -> bool;
     /// Whether the next poll is sure to find nothing and to change nothing; false says nothing.
     fn is_quiescent(&self) -> bool;
     /// Whether nothing is left to do for what was offered.
@@ -126,8 +124,7 @@ forward! {
     fn handle_timeout(&mut Self, now: Time, stack: &Stack) -> ();
     fn deadline(&Self) -> Time;
     fn pacing_deadline(&Self) -> Time;
-    fn is_small_queue(&Self, waiting: Bytes, stack: &Stack) -> bool;
-    fn small_queue_limit(&Self, stack: &Stack) -> Bytes;
+    fn has_room(&Self, waiting: Bytes, stack: &Stack) -> bool;
     fn is_quiescent(&Self) -> bool;
     fn is_idle(&Self) -> bool;
 }

@@ -216,13 +216,9 @@ impl Machine for Rdma {
         self.sender.pacing_deadline()
     }
 
-    fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        waiting < self.small_queue_limit(stack)
-    }
-
     /// An adapter takes packets from its connections as they go out: the next one is ready while one is on the wire.
-    fn small_queue_limit(&self, stack: &Stack) -> Bytes {
-        stack.min_small_queue()
+    fn has_room(&self, waiting: Bytes, stack: &Stack) -> bool {
+        waiting < stack.min_small_queue()
     }
 
     fn is_quiescent(&self) -> bool {

@@ -60,9 +60,9 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn take_in(&mut self, now: Time, host: u32, packet: Packet) {
         let packet = if self.has_telemetry { self.take_telemetry(packet) } else { packet };
-        let Some(adapters) = &mut self.adapters else { return self.handle_packet(now, host, packet) };
+        let Some(adapters) = &mut self.adapters else { return self.handle_packet(now, host, &packet) };
         if packet.is_special() && (packet.is_rdma() || packet.is_notification() && self.limiting.is_some()) {
-            self.handle_packet(now, host, packet);
+            self.handle_packet(now, host, &packet);
             return;
         }
         let adapter = &mut adapters.queues[host as usize];
@@ -99,7 +99,7 @@ impl Simulation<'_> {
         let config = adapter.config;
         adapter.queue.poll(now, &mut batch, &config);
         if let [lone] = batch[..] {
-            self.handle_packet(now, host, lone);
+            self.handle_packet(now, host, &lone);
         } else {
             let mut merging = std::mem::take(&mut adapters.merging);
             for part in batch.chunks(usize::from(config.budget)) {
@@ -107,7 +107,7 @@ impl Simulation<'_> {
                     let connection = packet.connection;
                     if packet.is_special() {
                         merging.flush_one(connection, |_, run| self.handle_run(now, host, connection, run));
-                        self.handle_packet(now, host, *packet);
+                        self.handle_packet(now, host, packet);
                         self.note();
                         continue;
                     }

@@ -82,9 +82,7 @@ pub(crate) struct Look {
 pub(crate) fn wait_of(end: &mut End, now: Time, stack: &Stack) -> Wait {
     let waiting = end.waiting.bytes(now);
     let is_behind = end.waiting.is_behind();
-    let is_full = |machine: &dyn Machine| {
-        !machine.is_small_queue(waiting, stack) && end.waiting.below(machine.small_queue_limit(stack)) > now
-    };
+    let is_full = |machine: &dyn Machine| !machine.has_room(waiting, stack);
     let of_window = |machine: &dyn Machine, snapshot: Snapshot, has_more: bool| match snapshot.held_by {
         _ if has_more && is_full(machine) => Wait::HostPort,
         Limit::Window => Wait::Window,

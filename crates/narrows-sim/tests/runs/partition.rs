@@ -490,6 +490,23 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
 }
 
 #[test]
+fn the_fast_path_gives_the_rows_of_the_full_path() {
+    let mut delivered = 0;
+    for plan in (0..60).map(scenario).chain((0..30).map(of_racks)).chain((0..30).map(of_plain_racks)) {
+        let usual = on_one_core(&plan, 1);
+        let mut full = Simulation::new(&plan, 1).expect("as before");
+        full.take_full_path();
+        while full.advance(1_000) {}
+        let full = full.finish();
+        let differing = usual.flows.iter().zip(&full.flows).find(|(one, other)| one != other);
+        assert!(usual == full, "{plan:?}, flows {differing:?}");
+        assert_eq!(format!("{usual:?}"), format!("{full:?}"));
+        delivered += usual.flows.iter().map(|flow| flow.received_bytes).sum::<u64>();
+    }
+    assert!(delivered > 100_000_000, "{delivered}");
+}
+
+#[test]
 fn parts_within_a_site_give_the_rows_of_the_whole() {
     assert!(compare_cut_by_racks(0..30, of_racks) > 3, "policies choose");
     compare_cut_by_racks(0..15, of_plain_racks);

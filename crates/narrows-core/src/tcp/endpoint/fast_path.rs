@@ -17,10 +17,12 @@ use crate::units::Time;
 
 /// Which fast path an end is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FastPath {
+pub enum FastPath {
     /// Something took the full path: to be found out.
     Unknown,
+    /// It has nothing to send, and the stream is in order.
     Receiving,
+    /// Nothing comes, and nothing is lost, reported or retransmitted.
     Sending,
     /// None, ever: see [`Endpoint::take_full_path`].
     Off,
@@ -40,6 +42,15 @@ impl Endpoint {
         }
     }
 
+    /// Which fast path this end is on now.
+    #[inline(always)]
+    pub fn fast_path(&mut self, stack: &Stack) -> FastPath {
+        if self.fast_path == FastPath::Unknown {
+            self.fast_path = self.find_fast_path(stack);
+        }
+        self.fast_path
+    }
+
     /// A segment arrived. False if it is for the full path, and nothing is changed then but what that changes as well.
     #[inline(always)]
     pub(super) fn handle_on_fast_path(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
@@ -47,20 +58,66 @@ impl Endpoint {
         if flags != Flags::ACK.bits() || !segment.sack.is_empty() {
             return false;
         }
-        if self.fast_path == FastPath::Unknown {
-            self.fast_path = self.find_fast_path(stack);
-        }
-        match self.fast_path {
-            FastPath::Receiving => {
-                debug_assert!(self.may_receive());
-                self.sender.hears_nothing_new(segment) && self.receiver.take_in_order(now, segment, stack)
-            }
+        match self.fast_path(stack) {
+            FastPath::Receiving => self.receive_in_order(now, segment, stack),
             FastPath::Sending => {
-                debug_assert!(self.may_send(stack));
-                segment.length == 0 && self.sender.take_ack_in_order(now, segment, stack)
+                let in_order = self.acknowledged_in_order(now, segment, stack);
+                if in_order {
+                    self.probe_tail(now, stack);
+                }
+                in_order
             }
             FastPath::Unknown | FastPath::Off => false,
         }
+    }
+
+    /// A segment without options, and with no flags but ACK and PSH, at an end that is [receiving](FastPath::Receiving). False if it
+    /// is for the full path, and nothing is changed then but what that changes as well.
+    #[inline(always)]
+    pub fn receive_in_order(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
+        debug_assert!(self.may_receive());
+        self.sender.hears_nothing_new(segment) && self.receiver.take_in_order(now, segment, stack)
+    }
+
+    /// The same at an end that is [sending](FastPath::Sending); [`probe_tail`](Self::probe_tail) once afterwards, when what it lets go
+    /// has been [polled](Self::poll_new).
+    #[inline(always)]
+    pub fn acknowledged_in_order(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
+        debug_assert!(self.may_send(stack));
+        segment.length == 0 && self.sender.take_ack_in_order(now, segment, stack)
+    }
+
+    /// The acknowledgement that is due, into an empty segment, at an end that is [receiving](FastPath::Receiving); false if none is.
+    #[inline(always)]
+    pub fn poll_acknowledgement(&mut self, segment: &mut Segment, now: Time, stack: &Stack) -> bool {
+        let due = self.receiver.must_acknowledge();
+        if due {
+            let fields = self.receiver.take_ack(stack);
+            self.acknowledge(segment, now, fields, stack);
+        }
+        due
+    }
+
+    /// The next new segment that the window admits, into an empty one, at an end that is [sending](FastPath::Sending), or whether there
+    /// is one; `None`, and nothing is changed, if the full path must say.
+    #[inline(always)]
+    pub fn poll_new(&mut self, segment: &mut Segment, now: Time, stack: &Stack) -> Option<bool> {
+        match self.sender.next_new(now, stack) {
+            NextNew::Segment(outgoing) => {
+                let fields = self.receiver.take_ack(stack);
+                self.acknowledge(segment, now, fields, stack);
+                Endpoint::carry(segment, outgoing, stack);
+                Some(true)
+            }
+            NextNew::Held => Some(false),
+            NextNew::Undecided => None,
+        }
+    }
+
+    /// After [`acknowledged_in_order`](Self::acknowledged_in_order) or [`poll_new`](Self::poll_new): when to probe the tail.
+    #[inline(always)]
+    pub fn probe_tail(&mut self, now: Time, stack: &Stack) {
+        self.sender.probe_tail(now, stack);
     }
 
     /// The next segment, into an empty one, or whether there is one; `None`, and nothing is changed, if the full path must say.
@@ -73,25 +130,15 @@ impl Endpoint {
         stack: &Stack,
     ) -> Option<bool> {
         match self.fast_path {
-            FastPath::Receiving => {
-                if !self.receiver.must_acknowledge() {
-                    return Some(false);
-                }
-                let fields = self.receiver.take_ack(stack);
-                self.acknowledge(segment, now, fields, stack);
-                Some(true)
-            }
+            FastPath::Receiving => Some(self.poll_acknowledgement(segment, now, stack)),
             FastPath::Sending if !room => Some(false),
-            FastPath::Sending => match self.sender.next_new(now, stack) {
-                NextNew::Segment(outgoing) => {
-                    let fields = self.receiver.take_ack(stack);
-                    self.acknowledge(segment, now, fields, stack);
-                    Endpoint::carry(segment, outgoing, stack);
-                    Some(true)
+            FastPath::Sending => {
+                let found = self.poll_new(segment, now, stack);
+                if found == Some(true) {
+                    self.probe_tail(now, stack);
                 }
-                NextNew::Held => Some(false),
-                NextNew::Undecided => None,
-            },
+                found
+            }
             FastPath::Unknown | FastPath::Off => None,
         }
     }

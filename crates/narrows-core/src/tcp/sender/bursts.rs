@@ -44,23 +44,32 @@ impl Sender {
         u64::from(if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance })
     }
 
-    /// Whether `waiting` is surely below the limit, found by two products where the limit itself takes three divisions; what its
-    /// roundings take is less than three bytes.
+    /// Whether so many bytes of this connection in its host's port are below the [limit](Self::small_queue_limit).
     #[inline(always)]
-    pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        waiting < stack.min_small_queue() || self.is_far_below_limit(waiting, stack)
+    pub(in crate::tcp) fn has_room(&self, waiting: Bytes, stack: &Stack) -> bool {
+        waiting < stack.min_small_queue() || self.is_below_limit(waiting, stack)
     }
 
+    /// Found by two products where the limit itself takes three divisions, which lessen it by less than three bytes.
     #[inline(never)]
-    fn is_far_below_limit(&self, waiting: Bytes, stack: &Stack) -> bool {
-        let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) else { return false };
-        let window = self.window();
-        let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
-        let gain = self.gain(window, SMALL_QUEUE_GAINS);
-        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
-        waiting < stack.profile.small_queue_bytes
-            && product((waiting.get() + 3) * 100, srtt.as_ps())
-                < product(bytes.saturating_mul(gain), stack.profile.small_queue.as_ps())
+    fn is_below_limit(&self, waiting: Bytes, stack: &Stack) -> bool {
+        if waiting >= stack.profile.small_queue_bytes {
+            return false;
+        }
+        if let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) {
+            let window = self.window();
+            let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
+            let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+            let gained = bytes.saturating_mul(self.gain(window, SMALL_QUEUE_GAINS));
+            let unrounded = product(gained, stack.profile.small_queue.as_ps());
+            if product(waiting.get() * 100, srtt.as_ps()) >= unrounded {
+                return false;
+            }
+            if product((waiting.get() + 3) * 100, srtt.as_ps()) < unrounded {
+                return true;
+            }
+        }
+        waiting < self.small_queue_limit(stack)
     }
 
     /// Most bytes of this connection that may wait in its host's port: a millisecond's worth and no more than a number of

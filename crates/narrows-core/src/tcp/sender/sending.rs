@@ -18,7 +18,7 @@ pub(in crate::tcp) enum NextNew {
 
 impl Sender {
     /// The same as [`next`](Self::next) while the sender is [undisturbed](Self::is_undisturbed), where the window alone decides,
-    /// and how many segments make a piece.
+    /// and how many segments make a piece; but for the [probe](Self::probe_tail), to be scheduled after the last.
     #[inline(always)]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, stack: &Stack) -> NextNew {
         let outstanding = self.board.outstanding();
@@ -113,7 +113,9 @@ impl Sender {
         if self.burst_left == 0 && !self.begin_burst(now, window, in_flight, pacing, stack) {
             return self.hold(Limit::Window);
         }
-        Some(self.send_of_burst(now, (length, tag, ends_message), pacing, stack))
+        let segment = self.send_of_burst(now, (length, tag, ends_message), pacing, stack);
+        self.probe_tail(now, stack);
+        Some(segment)
     }
 
     /// Says how many segments go at once; false if they wait for more room in the window.
@@ -233,6 +235,7 @@ impl Sender {
         }
     }
 
+    /// A [probe](Self::probe_tail) is to be scheduled afterwards.
     #[inline(always)]
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
@@ -243,9 +246,6 @@ impl Sender {
         // Sending more does not put off the timeout of what was sent before.
         if self.timeout_at == Time::NEVER || idle.is_some() {
             self.arm_timeout(now, stack);
-        }
-        if stack.profile.tail_loss_probe {
-            self.schedule_probe(now, stack);
         }
     }
 

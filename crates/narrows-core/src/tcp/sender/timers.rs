@@ -27,6 +27,28 @@ impl Sender {
         self.timeout_at = now + stack.profile.timer(self.timeout(stack));
     }
 
+    /// New data is acknowledged while the sender is [undisturbed](Self::is_undisturbed). A [probe](Self::probe_tail) is to be scheduled
+    /// when that and what it lets go is done.
+    #[inline(always)]
+    pub(super) fn rearm_in_order(&mut self, now: Time, stack: &Stack) {
+        self.probe_now = false;
+        if self.board.outstanding() == 0 {
+            self.timeout_at = Time::NEVER;
+        } else {
+            self.arm_timeout(now, stack);
+        }
+    }
+
+    /// Schedules a probe of what is out.
+    #[inline(always)]
+    pub(in crate::tcp) fn probe_tail(&mut self, now: Time, stack: &Stack) {
+        if self.board.outstanding() == 0 {
+            self.probe_at = Time::NEVER;
+        } else {
+            self.schedule_probe(now, stack);
+        }
+    }
+
     #[inline(always)]
     pub(super) fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
