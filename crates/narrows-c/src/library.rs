@@ -57,14 +57,14 @@ impl Hooks {
 
     fn spec(self) -> &'static Spec {
         // SAFETY: they are in the library's memory.
-        let (is_exact, needs_rate) = unsafe {
+        let (is_exact, needs_rate, needs_telemetry) = unsafe {
             match self {
-                Hooks::Linux(ops) => ((*ops).flags & NEEDS_ECN != 0, (*ops).cong_control.is_some()),
-                Hooks::Plain(hooks) => ((*hooks).needs_ecn, (*hooks).needs_delivery_rate),
+                Hooks::Linux(ops) => ((*ops).flags & NEEDS_ECN != 0, (*ops).cong_control.is_some(), false),
+                Hooks::Plain(hooks) => ((*hooks).needs_ecn, (*hooks).needs_delivery_rate, (*hooks).needs_telemetry),
             }
         };
         let ecn = if is_exact { EcnUse::Exact } else { EcnUse::Optional };
-        language::spec(self.name(), "A controller in C.", ecn, needs_rate, false)
+        language::spec(self.name(), "A controller in C.", ecn, needs_rate, needs_telemetry)
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use narrows_core::cc::external::Machine;
 use narrows_core::cc::{
-    Ack, Cause, CongestionControl, Context, Limit, MIN_WINDOW, Owner, Path, Phase, RateSample, Sent,
+    Ack, Cause, CongestionControl, Context, Limit, Lost, MIN_WINDOW, Owner, Path, Phase, RateSample, Sent,
 };
+use narrows_core::telemetry::Hop;
 use narrows_core::units::{Packets, Rate, Span, Time};
 
 use crate::connection::end_run;
@@ -72,6 +73,24 @@ pub(crate) struct SentFacts {
     size: u64,
 }
 
+#[repr(C)]
+pub(crate) struct LostFacts {
+    sent_at: f64,
+    segment: u64,
+    in_flight_at_send: u64,
+    lost_since_send: u64,
+    delivered: u64,
+    app_limited: bool,
+}
+
+#[repr(C)]
+pub(crate) struct HopFacts {
+    at: f64,
+    rate: f64,
+    queue: u64,
+    sent: u64,
+}
+
 type Hook<A> = Option<unsafe extern "C-unwind" fn(*mut Sender, A, *const PathFacts)>;
 
 /// `struct narrows_controller`.
@@ -82,9 +101,12 @@ pub(crate) struct Hooks {
     state_size: usize,
     pub(crate) needs_ecn: bool,
     pub(crate) needs_delivery_rate: bool,
+    pub(crate) needs_telemetry: bool,
     owns_recovery: bool,
     init: Option<unsafe extern "C-unwind" fn(*mut Sender, *const PathFacts)>,
     on_ack: Hook<*const AckFacts>,
+    on_lost: Hook<*const LostFacts>,
+    on_telemetry: Option<unsafe extern "C-unwind" fn(*mut Sender, *const HopFacts, usize)>,
     on_congestion: Hook<u32>,
     on_timeout: Hook<bool>,
     on_sent: Hook<*const SentFacts>,
@@ -93,11 +115,14 @@ pub(crate) struct Hooks {
 }
 
 /// What the end of `narrows_layout` of `runtime.c` must say.
-pub(crate) const LAYOUT: [usize; 6] = [
+pub(crate) const LAYOUT: [usize; 9] = [
     size_of::<PathFacts>(),
     size_of::<AckFacts>(),
     offset_of!(AckFacts, phase),
     offset_of!(AckFacts, may_grow),
+    size_of::<LostFacts>(),
+    offset_of!(LostFacts, app_limited),
+    size_of::<HopFacts>(),
     size_of::<Hooks>(),
     offset_of!(Hooks, init),
 ];
@@ -110,6 +135,12 @@ impl Hooks {
             (None, _) => Some("on_ack"),
             (_, None) => Some("on_congestion"),
             _ if self.state_size > MAX_STATE => Some("a state_size of at most a MiB"),
+            _ if self.on_lost.is_some() && !self.needs_delivery_rate => {
+                Some("`.needs_delivery_rate = true`, without which its on_lost is never called")
+            }
+            _ if self.on_telemetry.is_some() && !self.needs_telemetry => {
+                Some("`.needs_telemetry = true`, without which its on_telemetry is never called")
+            }
             _ => None,
         }
     }
@@ -122,6 +153,10 @@ impl Hooks {
         let name = unsafe { CStr::from_ptr(self.name) }.to_bytes();
         name.iter().map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect()
     }
+}
+
+fn since_start(time: Time) -> f64 {
+    seconds(time.since(Time::ZERO))
 }
 
 fn seconds(span: Span) -> f64 {
@@ -140,7 +175,7 @@ fn or_nan(span: Option<Span>) -> f64 {
 impl PathFacts {
     fn new(now: Time, path: &Path) -> PathFacts {
         PathFacts {
-            now: seconds(now.since(Time::ZERO)),
+            now: since_start(now),
             srtt: or_nan(path.srtt),
             min_rtt: or_nan(path.min_rtt),
             rto: seconds(path.rto),
@@ -284,6 +319,32 @@ impl CongestionControl for Plain {
         let on_ack = self.hooks().on_ack.expect("a complete controller has it");
         let (ack, path) = (AckFacts::new(ack, path), PathFacts::new(ack.now, path));
         self.call("on_ack", |sender| unsafe { on_ack(sender, &raw const ack, &raw const path) });
+    }
+
+    fn on_lost(&mut self, lost: &Lost, path: &Path) {
+        let Some(on_lost) = self.hooks().on_lost else { return };
+        let facts = LostFacts {
+            sent_at: since_start(lost.sent_at),
+            segment: lost.segment,
+            in_flight_at_send: lost.in_flight_at_send.get(),
+            lost_since_send: lost.lost_since_send.get(),
+            delivered: lost.delivered.get(),
+            app_limited: lost.app_limited,
+        };
+        let path = PathFacts::new(lost.now, path);
+        self.call("on_lost", |sender| unsafe { on_lost(sender, &raw const facts, &raw const path) });
+    }
+
+    fn on_telemetry(&mut self, hops: &[Hop]) {
+        let Some(on_telemetry) = self.hooks().on_telemetry else { return };
+        let facts = |hop: &Hop| HopFacts {
+            at: since_start(hop.at),
+            rate: real(hop.rate.as_bps()),
+            queue: hop.queue.get(),
+            sent: hop.sent.get(),
+        };
+        let hops: Vec<HopFacts> = hops.iter().map(facts).collect();
+        self.call("on_telemetry", |sender| unsafe { on_telemetry(sender, hops.as_ptr(), hops.len()) });
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {

@@ -39,6 +39,9 @@ const __u32 narrows_layout[] = {
 	sizeof(struct narrows_ack),
 	offsetof(struct narrows_ack, phase),
 	offsetof(struct narrows_ack, may_grow),
+	sizeof(struct narrows_lost),
+	offsetof(struct narrows_lost, app_limited),
+	sizeof(struct narrows_hop),
 	sizeof(struct narrows_controller),
 	offsetof(struct narrows_controller, init),
 };

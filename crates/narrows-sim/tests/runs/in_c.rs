@@ -343,6 +343,79 @@ fn a_controller_in_plain_c_paces_and_draws_random_numbers_of_its_own() {
     assert_ne!(first, other);
 }
 
+/// A controller that ends the run where what it is told of losses and by switches does not fit together.
+const TOLD: &str = r#"#include <narrows.h>
+NARROWS_PARAMETER(int, hops_on_the_way, 3);
+struct told { uint64_t lost, acks, last_sent[3]; double last_at[3]; };
+#define must(holds) do { if (!(holds)) s->window = -__LINE__; } while (0)
+static void on_lost(struct narrows_sender *s, const struct narrows_lost *lost, const struct narrows_path *path)
+{
+	struct told *own = s->state;
+	own->lost++;
+	must(lost->sent_at < path->now && lost->in_flight_at_send >= 1 && lost->lost_since_send >= 1);
+	must(lost->segment * path->mss <= path->nxt && (lost->segment + 2) * path->mss >= path->una);
+}
+static void on_telemetry(struct narrows_sender *s, const struct narrows_hop *hops, size_t count)
+{
+	struct told *own = s->state;
+	must(count == (size_t)hops_on_the_way);
+	for (size_t i = 0; i < count && i < 3; i++) {
+		must(i == 0 || hops[i].at > hops[i - 1].at);
+		must(hops[i].at >= own->last_at[i] && hops[i].sent >= own->last_sent[i]);
+		/* At most what the line carries meanwhile, but for the packet that had begun to leave. */
+		must((hops[i].sent - own->last_sent[i]) * 8 <= (hops[i].at - own->last_at[i]) * hops[i].rate + 1538 * 8);
+		own->last_at[i] = hops[i].at;
+		own->last_sent[i] = hops[i].sent;
+	}
+}
+static void on_ack(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path)
+{
+	struct told *own = s->state;
+	own->acks++;
+	must(own->lost == ack->lost);
+	own->lost = 0;
+	must(own->last_at[0] > 0);
+	if (s->window > 0)
+		s->window = 20;
+}
+static void on_congestion(struct narrows_sender *s, enum narrows_cause cause, const struct narrows_path *path)
+{
+}
+static void on_timeout(struct narrows_sender *s, bool repeated, const struct narrows_path *path)
+{
+	struct told *own = s->state;
+	own->lost = 0;
+	s->window = 1;
+}
+NARROWS_CONTROLLER(one, .on_ack = on_ack, .on_congestion = on_congestion, .on_lost = on_lost, .on_telemetry = on_telemetry,
+	.on_timeout = on_timeout, .needs_delivery_rate = true, .needs_telemetry = true, .owns_recovery = true,
+	.state_size = sizeof(struct told));
+"#;
+
+#[test]
+fn a_controller_in_plain_c_is_told_of_losses_and_by_switches() {
+    let told = |parameters: &[(&str, &str)]| {
+        let mut plan = plan(of_text("told.c", TOLD, parameters));
+        plan.network.links.iter_mut().for_each(|link| link.telemetry = true);
+        run(&plan, 1)
+    };
+    let results = told(&[]);
+    assert!(results.flows.iter().all(|flow| flow.received_bytes > 1_000_000), "{:?}", results.flows);
+    assert!(results.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>() > 5);
+    // What does not hold ends the run.
+    for hops in ["2", "4"] {
+        let ended = catch_unwind(AssertUnwindSafe(|| told(&[("hops_on_the_way", hops)])));
+        let said = ended.expect_err("the run ends").downcast::<Misbehaved>().expect("with the controller's fault").0;
+        let line = 1 + TOLD.lines().position(|text| text.contains("must(count")).expect("it is there");
+        assert!(said.contains(&format!("on_telemetry leaves a window of -{line} packets")), "{said}");
+    }
+    for (needs, hook) in [("needs_delivery_rate", "on_lost"), ("needs_telemetry", "on_telemetry")] {
+        let text = TOLD.replace(&format!(".{needs} = true"), &format!(".{needs} = false"));
+        let error = inspect(&source(&text), None).expect_err("it is never called").to_string();
+        assert!(error.contains(&format!("`.{needs} = true`, without which its {hook} is never called")), "{error}");
+    }
+}
+
 #[test]
 fn what_a_controller_in_plain_c_does_wrong_ends_the_run() {
     let message = |text: &str| {

@@ -75,6 +75,24 @@ struct narrows_sent {
 	uint64_t size;
 };
 
+/* A packet that was found lost. */
+struct narrows_lost {
+	double sent_at;			/* simulated time at which it left */
+	uint64_t segment;		/* its place in the stream, counted in segments */
+	uint64_t in_flight_at_send;	/* packets in the network when it left, itself included */
+	uint64_t lost_since_send;	/* packets found lost since it left, itself included */
+	uint64_t delivered;		/* packets since the connection began */
+	bool app_limited;		/* the application limited the sender when it left */
+};
+
+/* What a switch wrote into a packet when it began to leave. */
+struct narrows_hop {
+	double at;			/* simulated time */
+	double rate;			/* of the line */
+	uint64_t queue;			/* IP bytes in the port's queues, without the packet */
+	uint64_t sent;			/* bytes that the port had sent, framing included, without the packet */
+};
+
 /*
  * What a controller is. `on_ack` and `on_congestion` must be there; without the others the simulator does as NewReno. A
  * controller that does not own recovery may raise its window only where `may_grow` is true: the transport reduces gradually towards it.
@@ -83,13 +101,18 @@ struct narrows_controller {
 	const char *name;
 	size_t state_size;
 	bool needs_ecn;			/* packets are ECN-capable, receivers report marks exactly [RFC 8257 §3.2] */
-	bool needs_delivery_rate;	/* it reads `delivery_rate`, which costs time */
+	bool needs_delivery_rate;	/* it reads `delivery_rate`, or has `on_lost`, which costs time */
+	bool needs_telemetry;		/* switches write into packets what `on_telemetry` reads */
 	bool owns_recovery;		/* the window holds at once, also during loss recovery */
 
 	/* A connection opens, with the initial window, no threshold and no pacing; the time is not known. */
 	void (*init)(struct narrows_sender *s, const struct narrows_path *path);
 	/* An acknowledgement delivers something or reports a mark. */
 	void (*on_ack)(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path);
+	/* A packet was found lost; an acknowledgement that finds losses tells of each before `on_ack`. */
+	void (*on_lost)(struct narrows_sender *s, const struct narrows_lost *lost, const struct narrows_path *path);
+	/* What switches wrote into the latest packet that reached the receiver came back, in their order; before `on_ack`. */
+	void (*on_telemetry)(struct narrows_sender *s, const struct narrows_hop *hops, size_t count);
 	/* At most once per window of data, after `on_ack`. */
 	void (*on_congestion)(struct narrows_sender *s, enum narrows_cause cause, const struct narrows_path *path);
 	/* The retransmission timer fires; the window must be 1 afterwards. If `repeated`, for data that had its answer already. */
