@@ -65,4 +65,14 @@ fn a_connection_is_remembered_once_it_has_measured_its_path() {
     // Slow start from 3: one more for each of 40 that found the window used.
     assert!((30..=43).contains(&metrics.window.get()), "{metrics:?}");
     assert_eq!((metrics.threshold, receiver), (None, None));
+    // A loss leaves a threshold of half of what was out.
+    let stack = stack_for("newreno", Profile::FREEBSD_CEE, EcnMode::Off);
+    let mut pair = Pair::new("newreno", stack, Span::from_us(50), 1);
+    (pair.rate, pair.room) = (Some(Rate::from_gbps(1)), 20);
+    pair.open();
+    pair.offer(0, 400 * 1_448, 1);
+    assert!(pair.run_until_idle(Time::ZERO + Span::from_secs(1)));
+    assert!(pair.dropped > 0);
+    let threshold = pair.ends[0].metrics().expect("hundreds of acknowledgements").threshold.expect("it was cut");
+    assert!((5..=40).contains(&threshold.get()), "{threshold:?}");
 }

@@ -332,6 +332,7 @@ mod tests {
         let saved = drive.cc.threshold;
         drive.congestion(Cause::Loss);
         assert_eq!(drive.cc.threshold, saved / 2);
+        assert_eq!(drive.cc.slow_start_threshold().get(), saved / 2 / ONE);
         for _ in 0..100 {
             drive.round(BASE, false);
         }

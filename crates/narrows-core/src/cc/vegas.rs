@@ -231,6 +231,25 @@ mod tests {
         }
     }
 
+    /// The window grows below α and shrinks above β, and stays at both [Vegas §3.2].
+    #[test]
+    fn at_its_bounds_the_window_stays() {
+        for (window, expected) in [(101, 102), (102, 102), (104, 104), (105, 104)] {
+            let mut drive = vegas(2, 4);
+            (drive.cc.window.packets, drive.cc.window.threshold) = (window, window);
+            drive.fill();
+            drive.cc.begin_round(drive.path.nxt);
+            // A base RTT of so many microseconds that what 100 packets do not fill is a whole number of packets.
+            drive.cc.base_us = window * 100;
+            let longer = (window - 100) * 100;
+            // A sample counts as a microsecond more.
+            let rtt = Span::from_us(window * 100 + longer - 1);
+            drive.round(rtt, false);
+            drive.ack(1, Some(rtt), false);
+            assert_eq!(drive.window(), expected, "{window} packets");
+        }
+    }
+
     #[test]
     fn slow_start_ends_before_the_queue_is_long() {
         let mut drive = vegas(2, 4);

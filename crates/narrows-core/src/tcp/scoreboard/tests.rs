@@ -119,6 +119,30 @@ proptest! {
     }
 }
 
+/// Of a packet that was found lost before, and not sent again since, a timeout tells nothing.
+#[test]
+fn a_timeout_tells_of_each_loss_once() {
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let (mut board, mut rate) = (Scoreboard::default(), super::super::rate::RateEstimator::default());
+    for segment in 0..8 {
+        let stamp = rate.stamp(at(segment), board.outstanding(), board.in_flight());
+        board.push(at(segment), seq(segment), 1448, Some(stamp));
+    }
+    board.begin_acknowledgement();
+    board.sack(seq(5), seq(8), Seq::FIRST, &mut Delivered::default());
+    let mut by_reports = Vec::new();
+    let latest = (at(3), seq(3));
+    board.lose_by_time(at(100), latest, Span::ZERO, false, Seq::FIRST, &mut |number, _, _| by_reports.push(number));
+    let stamp = rate.stamp(at(200), board.outstanding(), board.in_flight());
+    board.resend(at(200), Seq::FIRST, Some(stamp));
+    let mut by_timeout = Vec::new();
+    board.lose_all(at(300), Span::ZERO, &mut |number, _, _| by_timeout.push(number));
+    board.check();
+    assert_eq!(by_reports, [0, 1, 2]);
+    // The first was sent again, and is lost again.
+    assert_eq!(by_timeout, [0, 3, 4]);
+}
+
 #[test]
 fn an_acknowledgement_that_also_reports_tells_of_the_latest_transmission() {
     let at = |us| Time::ZERO + Span::from_us(us);
