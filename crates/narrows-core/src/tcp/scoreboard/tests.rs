@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// Of a packet that was found lost before, and not sent again since, a timeout tells nothing.
+/// Of a packet that was found lost before, and not retransmitted since, a timeout tells nothing.
 #[test]
 fn a_timeout_tells_of_each_loss_once() {
     let at = |us| Time::ZERO + Span::from_us(us);
@@ -139,7 +139,7 @@ fn a_timeout_tells_of_each_loss_once() {
     board.lose_all(at(300), Span::ZERO, &mut |number, _, _| by_timeout.push(number));
     board.check();
     assert_eq!(by_reports, [0, 1, 2]);
-    // The first was sent again, and is lost again.
+    // The first was retransmitted, and is lost again.
     assert_eq!(by_timeout, [0, 3, 4]);
 }
 
