@@ -12,8 +12,8 @@ PROFILE := target/wheel-profile/narrows.profdata
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests page-tests system-tests system-tools \
-	instruction-gate tools fuzz-runs faults live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel \
-	release-wheel docs clean
+	instruction-gate tools fuzz-runs faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
+	check-aarch64 guest-kernel bench nightly wheel release-wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
@@ -143,17 +143,41 @@ narrowsd: | .venv/built
 	@$(OWN_JOBS) cargo rustc --quiet --release --package narrows-daemon --bin narrowsd -- -C target-feature=+crt-static -C strip=symbols
 	@cp target/release/narrowsd target/narrowsd
 
+# The same for hosts with Arm processors, by Debian's cross compiler and its libraries of that kind.
+AARCH64 := aarch64-unknown-linux-gnu
+ARM_LIBRARIES := /usr/lib/aarch64-linux-gnu
+narrowsd-aarch64: | .venv/built
+	@test -e $(ARM_LIBRARIES)/libelf.a || dpkg --add-architecture arm64
+	$(call packages,clang gcc-aarch64-linux-gnu libc6-dev-arm64-cross libelf-dev:arm64 zlib1g-dev:arm64,\
+		command -v clang && command -v aarch64-linux-gnu-gcc && test -e $(ARM_LIBRARIES)/libelf.a)
+	rustup --quiet target add $(AARCH64)
+	@echo 'compiling narrowsd for aarch64: two to five minutes'
+	@PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_LIBDIR=$(ARM_LIBRARIES)/pkgconfig \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc $(OWN_JOBS) cargo rustc --quiet --release \
+		--target $(AARCH64) --package narrows-daemon --bin narrowsd -- -C target-feature=+crt-static -C strip=symbols
+	@cp target/$(AARCH64)/release/narrowsd target/narrowsd-aarch64
+
 ## target/packages: a .deb and an .rpm of narrowsd, with units, manual pages and completions; .rpm without Debian's tools.
 packages: narrowsd $(TOOLS)/cargo-deb $(TOOLS)/cargo-generate-rpm
-	$(PACKAGE_CONTENTS)
+	$(call package_contents,narrowsd)
+	rm -f target/packages/*
 	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --output target/packages/
 	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --output target/packages/
 	@ls target/packages/*
-# In packages the command is in /usr/bin, where units find it.
-define PACKAGE_CONTENTS
-rm -rf target/package target/packages
+## The same for aarch64, beside those of this machine's kind.
+packages-aarch64: narrowsd narrowsd-aarch64 $(TOOLS)/cargo-deb $(TOOLS)/cargo-generate-rpm
+	$(call package_contents,narrowsd-aarch64)
+	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --target $(AARCH64) --output target/packages/
+	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --arch aarch64 --output target/packages/
+	@ls target/packages/*
+## Every controller on Debian's kernel for aarch64, on a machine that QEMU emulates. A minute.
+check-aarch64: narrowsd-aarch64
+	crates/narrows-testbed/check-aarch64.sh target/narrowsd-aarch64
+# In packages the command is in /usr/bin, where units find it. This machine's writes the manuals.
+define package_contents
+rm -rf target/package
 mkdir -p target/package/systemd target/packages
-cp target/narrowsd target/package/
+cp target/$(1) target/package/narrowsd
 target/narrowsd manuals target/package
 gzip --best --no-name target/package/man1/*.1
 for unit in crates/narrows-daemon/packaging/systemd/*.service; do \
@@ -191,6 +215,7 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	@$(MAKE) --no-print-directory packages
 	$(call packages,rpm,command -v rpm)
 	NARROWS_PACKAGES=$(CURDIR)/target/packages $(BIN)/pytest -k test_package -m system
+	@$(MAKE) --no-print-directory check-aarch64
 	$(BIN)/narrows reproduce gemini
 	@$(MAKE) --no-print-directory faults
 

@@ -72,7 +72,7 @@ impl Device {
             return Err(io::ErrorKind::NotFound.into());
         }
         for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
-            *to = from.cast_signed();
+            *to = libc::c_char::from_ne_bytes([*from]);
         }
         Ok(request)
     }
@@ -102,7 +102,7 @@ impl Device {
             libc::ARPHRD_NONE | RAW_IP => Link::Raw,
             _ => return Ok(None),
         };
-        let mac = std::array::from_fn(|at| address.sa_data[at].cast_unsigned());
+        let mac = std::array::from_fn(|at| address.sa_data[at].to_ne_bytes()[0]);
         Ok(Some((Interface { index: self.index()?, mac }, link)))
     }
 
