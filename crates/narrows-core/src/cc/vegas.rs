@@ -279,6 +279,17 @@ mod tests {
     }
 
     #[test]
+    fn idle_timeouts_halve_the_window_and_the_path_is_measured_anew() {
+        let mut drive = vegas(2, 4);
+        run(&mut drive, 20);
+        drive.cc.window.packets = 100;
+        let idle = drive.path.rto * 2 + Span::from_ms(1);
+        drive.cc.on_idle_restart(drive.now, idle, &drive.path);
+        assert_eq!(drive.window(), 25, "two timeouts");
+        assert_eq!((drive.cc.base_us, drive.cc.samples, drive.cc.active), (u64::MAX, 0, true));
+    }
+
+    #[test]
     fn an_episode_suspends_the_judgement() {
         let mut drive = vegas(2, 4);
         run(&mut drive, 100);

@@ -185,6 +185,7 @@ mod tests {
         assert!(ingress.stays_below_xoff(3, bytes(3 * KB)) && !ingress.stays_below_xoff(3, bytes(3 * KB + 1)));
         assert_eq!([0; 4].map(|_| ingress.take(3, bytes(KB))), [Ask::Nothing, Ask::Nothing, Ask::Nothing, Ask::Pause]);
         assert!(ingress.pauses(3) && !ingress.pauses(2));
+        assert_eq!(ingress.paused(), 1 << 3);
         assert_eq!(ingress.take(2, bytes(KB)), Ask::Nothing, "each priority has its own thresholds");
         assert!(!ingress.admits(bytes(1)), "and all of them one memory");
         assert_eq!(
@@ -192,6 +193,12 @@ mod tests {
             [Ask::Nothing, Ask::Nothing, Ask::Resume, Ask::Nothing]
         );
         assert_eq!(ingress.held(), bytes(KB));
+        assert_eq!(ingress.paused(), 0);
+        let mut ingress = Ingress::new(Limit::Bytes(bytes(50 * KB)), Some(thresholds));
+        for priority in [0, 3, 7] {
+            ingress.take(priority, bytes(4 * KB));
+        }
+        assert_eq!(ingress.paused(), 1 << 0 | 1 << 3 | 1 << 7);
     }
 
     #[test]

@@ -132,6 +132,30 @@ impl RateEstimator {
 mod tests {
     use super::*;
 
+    /// What leaves while the application has nothing more says nothing of the network until all of it is delivered.
+    #[test]
+    fn samples_are_of_the_application_until_what_was_in_flight_is_delivered() {
+        let mut rate = RateEstimator::default();
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let mut stamps: std::vec::Vec<(Stamp, Time)> =
+            (0..8).map(|sent| (rate.stamp(at(100 * u64::from(sent)), sent, sent), at(100 * u64::from(sent)))).collect();
+        for (delivered, stamp) in stamps.drain(..4).enumerate() {
+            rate.sample(at(1_000 + 100 * delivered as u64), 1, Some(stamp), None);
+        }
+        rate.limited_by_application(4);
+        // Four are delivered and four under way: what leaves now is not of the network, until more than eight are delivered.
+        let mut of_application = std::vec::Vec::new();
+        for more in 0..8_u64 {
+            let now = at(1_400 + 100 * more);
+            let left = rate.stamp(now, 4, 4);
+            stamps.push((left, now));
+            of_application.push(left.app_limited());
+            let oldest = stamps.remove(0);
+            rate.sample(now, 1, Some(oldest), None);
+        }
+        assert_eq!(of_application, [true, true, true, true, true, false, false, false]);
+    }
+
     #[test]
     fn a_steady_stream_is_measured_at_its_rate() {
         // One packet each 100 us, each delivered 1 ms after it left: 10,000 packets per second.

@@ -222,6 +222,30 @@ mod tests {
     }
 
     #[test]
+    fn after_a_spike_the_variance_falls_by_a_quarter_each_round() {
+        let mut rtt = RttEstimator::new(Span::from_secs(1));
+        let profile = Profile { min_rto: Span::ZERO, ..Profile::LINUX_4_9 };
+        for _ in 0..400 {
+            rtt.sample(Span::from_ms(10), true, &profile);
+        }
+        rtt.sample(Span::from_ms(250), true, &profile);
+        let (mut variance, mut largest) = (rtt.timeout() - rtt.smoothed().expect("it has samples"), Span::ZERO);
+        assert!(variance > Span::from_ms(239), "{variance}");
+        for round in 0..40 {
+            // The deviation of one sample near the mean is small beside what is left of the spike's.
+            rtt.sample(rtt.smoothed().expect("it has samples"), true, &profile);
+            let now = rtt.timeout() - rtt.smoothed().expect("it has samples");
+            let deviation = Span::from_ps(rtt.deviation4);
+            assert!(now <= variance && now >= deviation, "round {round}");
+            // Linux: mdev_max falls from the round's deviation, which falls by a quarter itself.
+            let least = variance - (variance.saturating_sub(deviation)).div(4) - Span::from_us(1);
+            assert!(now >= least && (now < variance || variance <= deviation), "round {round}: {variance} to {now}");
+            (variance, largest) = (now, largest.max(deviation));
+        }
+        assert!(variance < Span::from_ms(1) && largest < Span::from_ms(240), "{variance}, {largest}");
+    }
+
+    #[test]
     fn a_total_floor_bounds_the_whole_timeout() {
         let mut rtt = RttEstimator::new(Span::from_secs(1));
         for _ in 0..400 {

@@ -126,7 +126,8 @@ impl<'a> Walk<'a> {
         let mut latest = None;
         for &(at, number) in self.recorder.ends[&receiver].arrived.iter().take_while(|(at, _)| *at <= done) {
             let journey = self.journey(number);
-            if journey.payload == 0 {
+            // What lies behind the flow may arrive at the same moment.
+            if journey.payload == 0 || journey.seq >= last_byte {
                 continue;
             }
             latest = Some(number);

@@ -210,6 +210,58 @@ fn what_go_back_n_repeats_is_no_delivery() {
 }
 
 /// A pacing controller's repairs leave by the pacing timer, which is no probe.
+/// The last packet of one message, late, and the first of the next reach the receiver at the same moment: found by random search.
+#[test]
+fn a_message_is_not_whole_by_what_lies_behind_it() {
+    let text = r#"
+[topology.leaf-spine]
+leaves = 2
+spines = 1
+hosts-per-leaf = 4
+host = { profile = "freebsd-cee" }
+[topology.leaf-spine.fabric]
+rate = "100Mbps"
+delay = "5us"
+limit = "100pkt"
+scheduler = { drr = { weights = [1, 1] } }
+reorder = { late = { share = 0.3, delay = "50us" } }
+[[traffic]]
+name = "one"
+from = "*1"
+to = "*2"
+long = { flows = 1, size = "20KB" }
+[[traffic]]
+name = "other"
+from = "*1"
+to = "*2"
+long = { flows = 1, size = "20KB" }
+[[traffic]]
+name = "collective"
+program = { generate = { cg = { ranks = 4, points = 1000, iterations = 1, compute = "1us" } }, sigma = 0 }
+transport = { rdma = { recovery = "go-back-n", timeout = "67ms", ack-every = 1, cnp-interval = "50us" } }
+cc = "dcqcn"
+[[arm]]
+name = "a"
+cc = "newreno"
+[run]
+end = "20ms"
+drain = "1s"
+"#;
+    let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()));
+    let flows: usize = (0..20)
+        .chain([596_259_892_951])
+        .map(|seed| {
+            let results = traced(&experiment.plans[0], seed, Selection::All);
+            for rows in by_flow(&results.trace).values() {
+                assert!(rows.iter().all(|row| row.reason != "unknown"), "seed {seed}: {rows:?}");
+            }
+            results.flows.iter().filter(|flow| flow.fct_ns.is_some()).count()
+        })
+        .sum();
+    assert!(flows > 1_000, "{flows}");
+}
+
 #[test]
 fn what_repairs_wait_for_is_their_pacing_and_no_probe() {
     let profile = Profile {

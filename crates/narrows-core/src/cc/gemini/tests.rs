@@ -296,6 +296,16 @@ fn idle_senders_and_receivers_windows_do_not_grow() {
 }
 
 #[test]
+fn idle_timeouts_halve_the_window_down_to_the_initial_one() {
+    for (timeouts, expected) in [(1, 50), (3, 12), (4, 10), (60, 10)] {
+        let mut drive = steady(100, 0, RTT, &[]);
+        let idle = drive.path.rto * timeouts + Span::from_ms(1);
+        drive.cc.on_idle_restart(drive.now, idle, &drive.path);
+        assert_eq!(drive.window(), expected, "{timeouts} timeouts");
+    }
+}
+
+#[test]
 fn without_ecn_alpha_rests() {
     let mut drive = gemini(&[("ecn", Value::Switch(false))]);
     for _ in 0..4 {
