@@ -142,24 +142,26 @@ pub(crate) const UNTOLD: Time = Time::from_ps(Time::NEVER.as_ps() - 1);
 
 /// One end of a connection on its host.
 #[derive(Clone, Debug)]
+// What each packet needs comes first, lest it lie in many cache lines.
+#[repr(C)]
 pub(crate) struct End {
-    pub(crate) endpoint: Endpoint,
     pub(crate) connection: u32,
+    /// Tag of the latest flow of which this end has heard all that its first segments tell: a request came, or the first byte
+    /// that it awaits. An opener that awaits nothing hears of none.
+    pub(crate) latest: u32,
     pub(crate) place: Place,
+    /// What of this connection waits in the host's port.
+    pub(crate) waiting: Waiting,
+    /// What the agenda was last told, to tell it only of changes.
+    pub(crate) armed_timer: Time,
+    pub(crate) armed_pacing: Time,
+    pub(crate) endpoint: Endpoint,
     /// The flow whose bytes this end sends.
     pub(crate) sending: Option<Current>,
     /// The flow whose bytes this end awaits.
     pub(crate) receiving: Option<Current>,
-    /// Tag of the latest flow of which this end has heard all that its first segments tell: a request came, or the first byte
-    /// that it awaits. An opener that awaits nothing hears of none.
-    pub(crate) latest: u32,
-    /// What of this connection waits in the host's port.
-    pub(crate) waiting: Waiting,
     /// The telemetry of the packet of data that came last, until an acknowledgement carries it back.
     pub(crate) telemetry: Option<Vec<Hop>>,
-    /// What the agenda was last told, to tell it only of changes.
-    pub(crate) armed_timer: Time,
-    pub(crate) armed_pacing: Time,
 }
 
 impl End {

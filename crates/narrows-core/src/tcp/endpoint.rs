@@ -66,17 +66,19 @@ pub struct Tallies {
 
 /// One end of a connection. See the module's documentation for how to drive it.
 #[derive(Clone, Debug)]
+// What each packet needs comes first, lest it lie in many cache lines.
+#[repr(C)]
 pub struct Endpoint {
-    handshake: Handshake,
+    fast_path: FastPath,
     /// Tells the application once.
     announce: bool,
-    handshake_timer: Time,
     syn_retransmits: u8,
     /// Tag of the SYN: what the opener says of the connection.
     syn_tag: Tag,
-    fast_path: FastPath,
-    sender: Sender,
+    handshake_timer: Time,
     receiver: Receiver,
+    sender: Sender,
+    handshake: Handshake,
 }
 
 impl Endpoint {

@@ -55,39 +55,41 @@ pub(super) struct AckFields {
 
 /// The state of the receiving half.
 #[derive(Clone, Debug)]
+// What each packet needs comes first, lest it lie in many cache lines.
+#[repr(C)]
 pub(super) struct Receiver {
     /// Next byte expected.
     next: Seq,
     /// `next` as last acknowledged.
     acknowledged: Seq,
+    pending: Pending,
+    /// By how much the window to offer is still to grow, bytes: at most a buffer, 1 GiB.
+    growth_left: u32,
+    /// The timestamp to echo: of the earliest segment not yet acknowledged [RFC 7323 §4.3].
+    timestamp: u32,
+    beyond_bytes: u64,
+    /// End of what was offered, as it travels; known while something lies beyond a hole.
+    edge: u32,
+    quick_acks: u8,
+    /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
+    congestion: bool,
+    window_scale: u8,
+    recent_count: u8,
+    /// The socket's buffer, where it grows.
+    buffer: Option<Box<ReceiveBuffer>>,
+    marked_bytes: u64,
+    reports: Reports,
     /// Ranges that arrived beyond a hole, ascending, apart from each other.
     beyond: VecDeque<(Seq, Seq)>,
-    beyond_bytes: u64,
     /// The ranges to report, most recently touched first (Linux `selective_acks`).
     recent: [(Seq, Seq); 4],
-    recent_count: u8,
     duplicate: Option<(Seq, Seq)>,
     /// Ends of messages that lie beyond `next`, ascending.
     message_ends: VecDeque<(Seq, Tag)>,
     /// Messages delivered whole and in order, not yet told.
     completed: VecDeque<Tag>,
-    pending: Pending,
-    quick_acks: u8,
-    /// By how much the window to offer is still to grow, bytes: at most a buffer, 1 GiB.
-    growth_left: u32,
-    /// End of what was offered, as it travels; known while something lies beyond a hole.
-    edge: u32,
-    /// The timestamp to echo: of the earliest segment not yet acknowledged [RFC 7323 §4.3].
-    timestamp: u32,
-    /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
-    congestion: bool,
     /// The acknowledgement for the state before the last change of marks, due before any other [RFC 8257 §3.2].
     before_change: Option<(Seq, bool)>,
-    marked_bytes: u64,
-    reports: Reports,
-    window_scale: u8,
-    /// The socket's buffer, where it grows.
-    buffer: Option<Box<ReceiveBuffer>>,
 }
 
 /// Which out-of-order arrivals are told at once, and which together with others (Linux "SACK compression").

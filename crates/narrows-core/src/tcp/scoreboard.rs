@@ -93,15 +93,18 @@ impl Delivered {
 
 /// The outstanding segments of one sender.
 #[derive(Clone, Debug, Default)]
+// What each packet needs comes first, lest it lie in many cache lines.
+#[repr(C)]
 pub(super) struct Scoreboard {
     records: VecDeque<Record>,
-    /// One per record where delivery rates are wanted, else empty.
-    stamps: VecDeque<Stamp>,
     /// Number of the first record; segments are numbered from the connection's beginning.
     first: u64,
     sacked: u32,
     lost: u32,
     resent: u32,
+    sacked_below_scan: u32,
+    /// One per record where delivery rates are wanted, else empty.
+    stamps: VecDeque<Stamp>,
     /// Number after the highest record that was ever retransmitted.
     resent_below: u64,
     /// Runs of records delivered out of order, `[from, to)` by number, ascending, apart from each other.
@@ -111,7 +114,6 @@ pub(super) struct Scoreboard {
     known_end: u64,
     /// Where the duplicate-count detector goes on, unless the first record is further, and how many delivered records lie below.
     scan: u64,
-    sacked_below_scan: u32,
     /// Where the detector by time goes on among segments sent once, unless the first record is further.
     time_scan: u64,
     /// Lost and to be retransmitted, in order.

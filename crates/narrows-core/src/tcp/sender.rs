@@ -88,21 +88,9 @@ struct LossSignal {
 
 /// The state of the sending half.
 #[derive(Clone, Debug)]
+// What each packet needs comes first, lest it lie in many cache lines.
+#[repr(C)]
 pub(super) struct Sender {
-    controller: Controller,
-    /// What the controller said last, packets.
-    controller_window: u64,
-    path: Path,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    rate: RateEstimator,
-    pacer: Pacer,
-    /// The limit of a near-source switch, where the host listens.
-    near_source: Option<Box<NearSource>>,
-    /// The socket's send buffer, where it has a bound.
-    buffer: Option<Box<SendBuffer>>,
-    /// The peer's, whose host has the same profile.
-    window_scale: u8,
     /// First byte not acknowledged.
     una: Seq,
     /// First byte not sent.
@@ -111,68 +99,78 @@ pub(super) struct Sender {
     offered: Seq,
     /// End of what the receiver allows.
     allowed: Seq,
-    /// The messages not wholly acknowledged, ascending.
-    messages: VecDeque<Message>,
-
-    phase: Phase,
-    /// `nxt` when the episode began.
-    recovery_point: Seq,
-    reduction: Reduction,
-    undo_state: Option<UndoState>,
-    /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
-    /// [RFC 3522 §3.2, Linux `retrans_stamp`].
-    resent_at: Option<u32>,
-    announce_reduction: bool,
-
+    /// What the controller said last, packets.
+    controller_window: u64,
+    round_end: Seq,
+    usage_until: Seq,
     /// When the retransmission timer expires.
     timeout_at: Time,
     /// Since when it runs.
     armed_at: Time,
     /// When a probe of the tail goes instead; never later than the timeout.
     probe_at: Time,
-    probe_now: bool,
-    /// The next segment goes, or the part of it that the peer's window admits, at least a byte.
-    ask_for_window: bool,
-    /// The timer expired: its segment goes whatever the window says.
-    resend_now: bool,
-    /// The last probe; until it is judged no other goes.
-    probe: Option<Probe>,
-    backoff: u8,
-    /// Timeouts since the last progress.
-    expiries: u8,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its RTT.
     latest: (Time, Seq),
     latest_rtt: Span,
+    /// When the last segment left, and whether the idle time since then was already answered by a restart.
+    last_sent: Option<Time>,
+    /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
+    /// [RFC 3522 §3.2, Linux `retrans_stamp`].
+    resent_at: Option<u32>,
+    /// Most segments outstanding since `usage_until` was set, and what limited the sender at that moment.
+    most_outstanding: u32,
+    burst_left: u32,
+    /// Losses that the timer found and no acknowledgement has told the controller yet.
+    lost_unheard: u32,
+    pub(super) timeouts: u32,
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u16,
     reordering_seen: bool,
-    reorder_window: ReorderWindow,
-    /// Losses that the timer found and no acknowledgement has told the controller yet.
-    lost_unheard: u32,
-
-    round_end: Seq,
-    /// Most segments outstanding since `usage_until` was set, and what limited the sender at that moment.
-    most_outstanding: u32,
-    usage_until: Seq,
+    /// The peer's, whose host has the same profile.
+    window_scale: u8,
+    phase: Phase,
     limited_by: Limit,
-    sent_since_hold: bool,
     /// What kept it from sending more, when it was asked last.
     held_by: Limit,
-    burst_left: u32,
+    backoff: u8,
+    /// Timeouts since the last progress.
+    expiries: u8,
+    sent_since_hold: bool,
     /// The last segment of the burst says so.
     pushes_burst: bool,
-    /// When the last segment left, and whether the idle time since then was already answered by a restart.
-    last_sent: Option<Time>,
     restarted: bool,
-
-    pub(super) retransmitted_bytes: u64,
-    pub(super) timeouts: u32,
-    /// What retransmission timers that expired had waited, the SYN's included.
-    pub(super) rto_wait: Span,
+    probe_now: bool,
+    /// The next segment goes, or the part of it that the peer's window admits, at least a byte.
+    ask_for_window: bool,
+    /// The timer expired: its segment goes whatever the window says.
+    resend_now: bool,
+    announce_reduction: bool,
+    /// The last probe; until it is judged no other goes.
+    probe: Option<Probe>,
+    /// The limit of a near-source switch, where the host listens.
+    near_source: Option<Box<NearSource>>,
+    /// The socket's send buffer, where it has a bound.
+    buffer: Option<Box<SendBuffer>>,
+    reduction: Reduction,
     pub(super) rtt_sum: Span,
     pub(super) rtt_count: u64,
+    /// The messages not wholly acknowledged, ascending.
+    messages: VecDeque<Message>,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    rate: RateEstimator,
+    pacer: Pacer,
+    path: Path,
+    controller: Controller,
+    /// `nxt` when the episode began.
+    recovery_point: Seq,
+    undo_state: Option<UndoState>,
+    reorder_window: ReorderWindow,
+    pub(super) retransmitted_bytes: u64,
+    /// What retransmission timers that expired had waited, the SYN's included.
+    pub(super) rto_wait: Span,
 }
 
 impl Sender {
