@@ -12,7 +12,7 @@ PROFILE := target/wheel-profile/narrows.profdata
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests page-tests system-tests system-tools \
-	instruction-gate tools fuzz-runs faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
+	instruction-gate tools fuzz-runs mutants faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
 	check-aarch64 guest-kernel bench nightly wheel release-wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
@@ -80,6 +80,12 @@ FUZZ_RUNS := cargo run --quiet --package narrows-sim --example narrows-fuzz-runs
 ## The same for an hour, or as long as SECONDS says; what breaks an invariant is in target/fuzz-runs.
 fuzz-runs:
 	$(CLIPPY) $(FUZZ_RUNS) --seconds $(or $(SECONDS),3600)
+
+## Faults planted at random in controllers, TCP, queues and edges, one of fifty or as SHARD says: which no test of narrows-core
+## notices is in target/mutants.out. Two hours of a processor.
+mutants: $(TOOLS)/cargo-mutants
+	$(TOOLS)/cargo-mutants mutants --package narrows-core --output target --shard $(or $(SHARD),0/50) --sharding round-robin \
+		$(foreach part,cc tcp queue edge,--file 'crates/narrows-core/src/$(part)/**')
 
 ## Faults that real stacks had, planted one after another: which tests notice. An hour of two processors.
 faults:

@@ -75,7 +75,7 @@ def clean(real, tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("NARROWS_KILLING_SEEDS", "2"))))
 def test_a_command_killed_again_and_again_ends_with_the_same_results(real, many, clean, seed):
     """Kills the command, a worker, both, or asks it to stop, at random moments; the same command goes on."""
     chance, root = random.Random(seed), many / "runs"

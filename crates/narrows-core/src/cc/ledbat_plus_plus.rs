@@ -322,6 +322,20 @@ mod tests {
         }
     }
 
+    /// The gain, a quarter of a packet per RTT at this base RTT, is taken off what eight packets lose above the target.
+    #[test]
+    fn a_small_windows_gain_counts_above_the_target() {
+        let mut drive = ledbat(&[("slowdowns", Value::Switch(false))]);
+        drive.cc.mode = Mode::Steady { slowdown_at: Time::NEVER };
+        drive.cc.window = Fractional::new(Packets::new(8));
+        (drive.path.nxt, drive.path.in_flight) = (drive.path.una, Packets::ZERO);
+        drive.fill();
+        drive.cc.latest = [(BASE + Span::from_ms(66)).as_ns(); SAMPLES];
+        drive.round(BASE + Span::from_ms(66), false);
+        let left = drive.cc.window.get() as f64 / ONE as f64;
+        assert!((left - (8.0 - 0.8 + 0.25)).abs() < 0.05, "{left}");
+    }
+
     #[test]
     fn a_loss_in_a_slowdown_halves_what_it_comes_back_to() {
         let mut drive = ledbat(&[]);

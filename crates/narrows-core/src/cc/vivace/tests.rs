@@ -353,6 +353,16 @@ fn an_undo_gives_slow_start_back_also_after_acknowledgements() {
     assert_eq!(world.cc.rate, halved);
 }
 
+/// A millisecond's worth and 64 KB, which each 512 µs of the minimum RTT halve; at least two packets, at most what hosts take.
+#[test]
+fn pieces_are_longer_on_short_paths() {
+    for (rtt_us, burst, packets) in [(100, 64, 44), (600, 64, 22), (2_100, 64, 3), (100_000, 64, 2), (100, 16, 16)] {
+        let path = Path { min_rtt: Some(Span::from_us(rtt_us)), burst: Packets::new(burst), ..path() };
+        let piece = Vivace::piece(Rate::from_mbps(8), &path);
+        assert_eq!(piece, Bytes::new(packets * 1_500), "{rtt_us} µs");
+    }
+}
+
 #[test]
 fn the_window_leaves_room_for_twice_the_rate() {
     let mut world = World::new(&[]);
