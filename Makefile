@@ -74,7 +74,7 @@ rust-tests: | lints $(if $(filter system-tests,$(MAKECMDGOALS)),narrowsd-checked
 	$(CLIPPY) $(FUZZ_RUNS) --seconds 30
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
 
-# Random experiments, each run three times with every invariant on; a new seed each time.
+# Random experiments, each run five times with every invariant on; a new seed each time.
 FUZZ_RUNS := cargo run --quiet --package narrows-sim --example narrows-fuzz-runs --
 
 ## The same for an hour, or as long as SECONDS says; what breaks an invariant is in target/fuzz-runs.
