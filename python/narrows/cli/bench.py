@@ -158,12 +158,13 @@ def _measure(
     count = instructions and callgrind.present()
     if instructions and not count:
         ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
+    quickest_read_ns = min(each.read_ns for taken, _ in samples for each in taken)
     records: list[dict[str, Any]] = []
     for workload, (taken, several) in zip(chosen, samples, strict=True):
         with saying() as say:
             say(f"{workload.name}, under callgrind" if count else "")
             counted = callgrind.per_packet_hop(workload) if count else None
-        records.append(measure.Measurement(workload, taken, counted, several).record(load))
+        records.append(measure.Measurement(workload, taken, counted, several).record(load, quickest_read_ns))
         if json:
             line(**records[-1])
     remark = _remark(records, repeat)
