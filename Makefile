@@ -84,8 +84,8 @@ fuzz-runs:
 ## Faults planted at random in controllers, TCP, queues and edges, one of fifty or as SHARD says: which no test of narrows-core
 ## notices is in target/mutants.out. Two hours of a processor.
 mutants: $(TOOLS)/cargo-mutants
-	$(TOOLS)/cargo-mutants mutants --package narrows-core --output target --shard $(or $(SHARD),0/50) --sharding round-robin \
-		$(foreach part,cc tcp queue edge,--file 'crates/narrows-core/src/$(part)/**')
+	$(OWN_JOBS) $(TOOLS)/cargo-mutants mutants --package narrows-core --output target --shard $(or $(SHARD),0/50) \
+		--sharding round-robin $(foreach part,cc tcp queue edge,--file 'crates/narrows-core/src/$(part)/**') || [ $$? = 2 ]
 
 ## Faults that real stacks had, planted one after another: which tests notice. An hour of two processors.
 faults:
@@ -170,12 +170,14 @@ packages: narrowsd $(TOOLS)/cargo-deb $(TOOLS)/cargo-generate-rpm
 	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --output target/packages/
 	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --output target/packages/
 	@ls target/packages/*
-## The same for aarch64, beside those of this machine's kind.
+## The same for aarch64 in target/packages-aarch64.
 packages-aarch64: narrowsd narrowsd-aarch64 $(TOOLS)/cargo-deb $(TOOLS)/cargo-generate-rpm
 	$(call package_contents,narrowsd-aarch64)
-	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --target $(AARCH64) --output target/packages/
-	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --arch aarch64 --output target/packages/
-	@ls target/packages/*
+	rm -rf target/packages-aarch64
+	mkdir target/packages-aarch64
+	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --target $(AARCH64) --output target/packages-aarch64/
+	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --arch aarch64 --output target/packages-aarch64/
+	@ls target/packages-aarch64/*
 ## Every controller on Debian's kernel for aarch64, on a machine that QEMU emulates. A minute.
 check-aarch64: narrowsd-aarch64
 	crates/narrows-testbed/check-aarch64.sh target/narrowsd-aarch64
@@ -221,9 +223,9 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	@$(MAKE) --no-print-directory packages
 	$(call packages,rpm,command -v rpm)
 	NARROWS_PACKAGES=$(CURDIR)/target/packages $(BIN)/pytest -k test_package -m system
-	@$(MAKE) --no-print-directory check-aarch64
 	$(BIN)/narrows reproduce gemini
 	@$(MAKE) --no-print-directory faults
+	@$(MAKE) --no-print-directory packages-aarch64 check-aarch64
 
 $(TOOLS)/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*

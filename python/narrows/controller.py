@@ -70,9 +70,10 @@ class Controller(ABC):
         self.window = 1
 
     def on_lost(self, lost: Lost, path: Path) -> None:  # noqa: B027
-        """A transmission was found lost, before the `on_ack` that found it, or by a timer.
+        """A transmission was found lost: before the `on_ack` that counts it, with the path as it was before.
 
-        Only controllers that need delivery rates are told.
+        Those that a timeout gives up come after `on_timeout`, and no `on_ack` counts them. Only controllers that need
+        delivery rates are told.
         """
 
     def on_telemetry(self, hops: list[Hop]) -> None:  # noqa: B027

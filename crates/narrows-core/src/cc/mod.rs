@@ -240,7 +240,8 @@ pub trait CongestionControl {
     fn on_ack(&mut self, ack: &Ack, path: &Path);
 
     /// A transmission was found lost, by an acknowledgement, RACK's timer or a timeout. Told only to those whose [`Spec`] needs
-    /// delivery rates; an acknowledgement that finds losses tells of each before [`on_ack`](Self::on_ack).
+    /// delivery rates. An acknowledgement that finds losses tells of each before [`on_ack`](Self::on_ack), with the path as it was
+    /// before; a timeout tells of those that it gives up after [`on_timeout`](Self::on_timeout), and no acknowledgement counts them.
     fn on_lost(&mut self, _lost: &Lost, _path: &Path) {}
 
     /// What the ports on a packet's way wrote into it came back with an acknowledgement: of the latest packet that reached the
@@ -421,13 +422,17 @@ macro_rules! registry {
             pub fn on_ack(&mut self, ack: &Ack, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_ack(ack, path); c.window() })* }
             }
+            /// Whether its code is elsewhere.
+            pub fn is_external(&self) -> bool {
+                matches!(self, Controller::External(_))
+            }
             /// See [`CongestionControl::on_lost`]. Returns the window from then on.
             pub fn on_lost(&mut self, lost: &Lost, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_lost(lost, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_telemetry`].
-            pub fn on_telemetry(&mut self, hops: &[Hop]) {
-                match self { $(Controller::$controller(c) => c.on_telemetry(hops),)* }
+            /// See [`CongestionControl::on_telemetry`]. Returns the window from then on.
+            pub fn on_telemetry(&mut self, hops: &[Hop]) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_telemetry(hops); c.window() })* }
             }
             /// See [`CongestionControl::on_congestion`]. Returns the window from then on.
             pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) -> Packets {

@@ -9,6 +9,7 @@ pub(super) use sending::NextNew;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::cell::Cell;
 
 use self::recovery::{Probe, ReorderWindow, UndoState};
 use super::buffers::SendBuffer;
@@ -122,6 +123,8 @@ pub(super) struct Sender {
     /// Most segments outstanding since `usage_until` was set, and what limited the sender at that moment.
     most_outstanding: u32,
     burst_left: u32,
+    /// The small queue's limit, bytes, as long as nothing that it follows from changed; 0 where it is not known.
+    known_limit: Cell<u32>,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
     pub(super) timeouts: u32,
@@ -228,6 +231,7 @@ impl Sender {
             burst_left: 0,
             pushes_burst: false,
             last_sent: None,
+            known_limit: Cell::new(0),
             restarted: false,
             retransmitted_bytes: 0,
             timeouts: 0,
@@ -248,7 +252,15 @@ impl Sender {
     }
 
     pub(super) fn handle_telemetry(&mut self, hops: &[Hop]) {
-        self.controller.on_telemetry(hops);
+        let window = self.controller.on_telemetry(hops);
+        self.take_window(window);
+    }
+
+    /// What the controller says after each call.
+    #[inline(always)]
+    fn take_window(&mut self, window: Packets) {
+        self.controller_window = window.get();
+        self.known_limit.set(0);
     }
 
     pub(super) fn controller(&self) -> &Controller {
@@ -362,6 +374,7 @@ impl Sender {
     pub(super) fn sample_handshake(&mut self, now: Time, span: Span, stack: &Stack) {
         self.rtt.sample(span, true, &stack.profile);
         self.rtt.sample_min(now, span);
+        self.known_limit.set(0);
         self.refresh_path();
     }
 
@@ -533,6 +546,8 @@ impl Sender {
         self.refresh_path();
         let AckSummary { delivered, ece, .. } = summary;
         if delivered.packets == 0 && !ece {
+            // What it acknowledges was reported before, but it may have an RTT.
+            self.known_limit.set(0);
             return;
         }
         let acked = Packets::new(u64::from(delivered.packets));
@@ -554,7 +569,8 @@ impl Sender {
             limited_by: self.limited_by,
             in_order: summary.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };
-        self.controller_window = self.controller.on_ack(&facts, &self.path).get();
+        let window = self.controller.on_ack(&facts, &self.path);
+        self.take_window(window);
     }
 
     /// Nothing is lost, retransmitted, reported beyond a hole or to be undone, and nothing that is out left before what is known
@@ -605,7 +621,7 @@ impl Sender {
                 && first.1 <= self.nxt
             {
                 // One block may report what receive offload has merged.
-                let segments = first.1.since(first.0).div_ceil(stack.mss());
+                let segments = u32::try_from(first.1.since(first.0).div_ceil(stack.mss())).unwrap_or(u32::MAX);
                 undo_state.unreported = undo_state.unreported.map(|unreported| unreported.saturating_sub(segments));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
@@ -655,6 +671,7 @@ impl Sender {
     /// Begins with what the host remembers of the peer.
     pub(super) fn recall(&mut self, metrics: &Metrics, stack: &Stack) {
         self.rtt.recall(metrics.srtt, metrics.variance, &stack.profile);
+        self.known_limit.set(0);
         self.refresh_path();
     }
 

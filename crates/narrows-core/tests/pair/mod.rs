@@ -173,6 +173,7 @@ impl Pair {
             }
             // A probe of the tail, and the first segment after a timeout.
             assert!(beyond <= 1, "{beyond} segments beyond the window at {}", self.now);
+            self.check_limit(end);
             if self.watchful {
                 self.check(end);
             }
@@ -181,6 +182,13 @@ impl Pair {
 
     fn has_room(&self, end: usize) -> bool {
         u64::from(self.ends[end].in_flight()) < self.ends[end].window().get()
+    }
+
+    /// What an end remembers of its small queue's limit is the limit.
+    fn check_limit(&self, end: usize) {
+        let limit = self.ends[end].small_queue_limit(&self.stack);
+        assert!(self.ends[end].has_room(limit - Bytes::new(1), &self.stack), "{limit:?} at {}", self.now);
+        assert!(!self.ends[end].has_room(limit, &self.stack), "{limit:?} at {}", self.now);
     }
 
     /// What must hold of an end whenever it has fallen silent.

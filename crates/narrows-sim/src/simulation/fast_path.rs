@@ -46,13 +46,14 @@ impl Simulation<'_> {
         let (Endpoint::Tcp(endpoint), mut end) = end.split() else {
             return self.handle_on_full_path(now, host, *packet);
         };
+        // What it repeated may still wait in the port, and its timer for room there.
         if endpoint.fast_path(stack) != FastPath::Receiving
             || end.sends
+            || *end.armed_pacing != Time::NEVER
             || !endpoint.receive_in_order(now, &packet.plain_segment(), stack)
         {
             return self.handle_on_full_path(now, host, *packet);
         }
-        debug_assert!(*end.armed_pacing == Time::NEVER, "it waits for nothing");
         let mut segment = Segment::default();
         if endpoint.poll_acknowledgement(&mut segment, now, stack) {
             let answer = Packet::pack(&segment, end.connection, end.place.to, end.place.service_class, &mut self.pool);
@@ -157,5 +158,5 @@ fn send_in_order(
     // Pacing would have been for the full path.
     debug_assert!(room_at < Time::NEVER || endpoint.pacing_deadline() == Time::NEVER);
     end.arm_pacing(slot, room_at, network);
-    Some(end.sends && endpoint.is_idle())
+    Some(acknowledged && end.sends && endpoint.is_idle())
 }

@@ -346,7 +346,7 @@ fn a_controller_in_plain_c_paces_and_draws_random_numbers_of_its_own() {
 /// A controller that ends the run where what it is told of losses and by switches does not fit together.
 const TOLD: &str = r#"#include <narrows.h>
 NARROWS_PARAMETER(int, hops_on_the_way, 3);
-struct told { uint64_t lost, acks, last_sent[3]; double last_at[3]; };
+struct told { uint64_t lost, acks, last_sent[3]; bool timed_out; double last_at[3]; };
 #define must(holds) do { if (!(holds)) s->window = -__LINE__; } while (0)
 static void on_lost(struct narrows_sender *s, const struct narrows_lost *lost, const struct narrows_path *path)
 {
@@ -372,8 +372,10 @@ static void on_ack(struct narrows_sender *s, const struct narrows_ack *ack, cons
 {
 	struct told *own = s->state;
 	own->acks++;
-	must(own->lost == ack->lost);
+	/* What a timeout gives up is told after it, and counted by no acknowledgement. */
+	must(own->timed_out ? own->lost > ack->lost : own->lost == ack->lost);
 	own->lost = 0;
+	own->timed_out = false;
 	must(own->last_at[0] > 0);
 	if (s->window > 0)
 		s->window = 20;
@@ -384,8 +386,9 @@ static void on_congestion(struct narrows_sender *s, enum narrows_cause cause, co
 static void on_timeout(struct narrows_sender *s, bool repeated, const struct narrows_path *path)
 {
 	struct told *own = s->state;
-	own->lost = 0;
-	s->window = 1;
+	own->timed_out = true;
+	if (s->window > 0)
+		s->window = 1;
 }
 NARROWS_CONTROLLER(one, .on_ack = on_ack, .on_congestion = on_congestion, .on_lost = on_lost, .on_telemetry = on_telemetry,
 	.on_timeout = on_timeout, .needs_delivery_rate = true, .needs_telemetry = true, .owns_recovery = true,
@@ -402,6 +405,14 @@ fn a_controller_in_plain_c_is_told_of_losses_and_by_switches() {
     let results = told(&[]);
     assert!(results.flows.iter().all(|flow| flow.received_bytes > 1_000_000), "{:?}", results.flows);
     assert!(results.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>() > 5);
+    // So often that timeouts come, too.
+    let mut lossy = plan(of_text("told.c", TOLD, &[]));
+    for link in &mut lossy.network.links {
+        link.telemetry = true;
+        link.loss *= 600;
+    }
+    let flows = run(&lossy, 1).flows;
+    assert!(flows.iter().map(|flow| flow.timeouts).sum::<u32>() >= 5, "{flows:?}");
     // What does not hold ends the run.
     for hops in ["2", "4"] {
         let ended = catch_unwind(AssertUnwindSafe(|| told(&[("hops_on_the_way", hops)])));

@@ -209,7 +209,6 @@ fn what_go_back_n_repeats_is_no_delivery() {
     assert!(lossy > 10, "{lossy}");
 }
 
-/// A pacing controller's repairs leave by the pacing timer, which is no probe.
 /// The last packet of one message, late, and the first of the next reach the receiver at the same moment: found by random search.
 #[test]
 fn a_message_is_not_whole_by_what_lies_behind_it() {
@@ -262,6 +261,7 @@ drain = "1s"
     assert!(flows > 1_000, "{flows}");
 }
 
+/// A pacing controller's repairs leave by the pacing timer, which is no probe.
 #[test]
 fn what_repairs_wait_for_is_their_pacing_and_no_probe() {
     let profile = Profile {

@@ -109,7 +109,10 @@ struct narrows_controller {
 	void (*init)(struct narrows_sender *s, const struct narrows_path *path);
 	/* An acknowledgement delivers something or reports a mark. */
 	void (*on_ack)(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path);
-	/* A packet was found lost; an acknowledgement that finds losses tells of each before `on_ack`. */
+	/*
+	 * A packet was found lost. An acknowledgement that finds losses tells of each before `on_ack`, with the path as it was before.
+	 * A timeout tells of those that it gives up after `on_timeout`; no `on_ack` counts them.
+	 */
 	void (*on_lost)(struct narrows_sender *s, const struct narrows_lost *lost, const struct narrows_path *path);
 	/* What switches wrote into the latest packet that reached the receiver came back, in their order; before `on_ack`. */
 	void (*on_telemetry)(struct narrows_sender *s, const struct narrows_hop *hops, size_t count);

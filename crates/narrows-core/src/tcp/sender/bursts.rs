@@ -50,26 +50,31 @@ impl Sender {
         waiting < stack.min_small_queue() || self.is_below_limit(waiting, stack)
     }
 
-    /// Found by two products where the limit itself takes three divisions, which lessen it by less than three bytes.
-    #[inline(never)]
+    /// The limit takes three divisions. It is kept until something changes that it follows from: it is asked for again as each
+    /// packet departs.
+    #[inline(always)]
     fn is_below_limit(&self, waiting: Bytes, stack: &Stack) -> bool {
-        if waiting >= stack.profile.small_queue_bytes {
-            return false;
+        let known = self.known_limit.get();
+        if known > 0 && self.is_window_open() {
+            return waiting < Bytes::new(u64::from(known));
         }
-        if let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) {
-            let window = self.window();
-            let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
-            let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
-            let gained = bytes.saturating_mul(self.gain(window, SMALL_QUEUE_GAINS));
-            let unrounded = product(gained, stack.profile.small_queue.as_ps());
-            if product(waiting.get() * 100, srtt.as_ps()) >= unrounded {
-                return false;
-            }
-            if product((waiting.get() + 3) * 100, srtt.as_ps()) < unrounded {
-                return true;
-            }
+        self.find_limit(waiting, stack)
+    }
+
+    #[inline(never)]
+    fn find_limit(&self, waiting: Bytes, stack: &Stack) -> bool {
+        let limit = self.small_queue_limit(stack);
+        if self.is_window_open() && self.controller.pacing().is_none() {
+            self.known_limit.set(u32::try_from(limit.get()).unwrap_or(0));
         }
-        waiting < self.small_queue_limit(stack)
+        waiting < limit
+    }
+
+    /// Whether the window in force is the controller's and no less than what is out, so that the small queue's limit follows from
+    /// it, the RTT and the threshold alone.
+    #[inline(always)]
+    fn is_window_open(&self) -> bool {
+        (self.phase == Phase::Open) & (u64::from(self.board.outstanding()) <= self.controller_window)
     }
 
     /// Most bytes of this connection that may wait in its host's port: a millisecond's worth and no more than a number of

@@ -21,7 +21,7 @@ pub(super) struct UndoState {
     /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
     pub(super) since: Seq,
     /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`); `None` before the first.
-    pub(super) unreported: Option<u64>,
+    pub(super) unreported: Option<u32>,
 }
 
 /// How many quarters of the minimum RTT RACK allows for reordering: one more for each RTT with a report of a
@@ -124,6 +124,7 @@ impl Sender {
         now: Time,
         detect: impl FnOnce(&mut Scoreboard, &mut dyn FnMut(u64, Stamp, Time)) -> T,
     ) -> T {
+        self.known_limit.set(0);
         let Sender { board, rate, controller, controller_window, path, .. } = self;
         detect(board, &mut |segment, stamp, sent_at| {
             *controller_window = controller.on_lost(&rate.lose(now, segment, &stamp, sent_at), path).get();
@@ -187,7 +188,8 @@ impl Sender {
 
     /// Everything is as before the episode, but what it taught of reordering.
     pub(super) fn undo(&mut self, delivered: &Delivered) {
-        self.controller_window = self.controller.on_undo().get();
+        let window = self.controller.on_undo();
+        self.take_window(window);
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
             self.notice_reordering(delivered.reach);
@@ -279,12 +281,13 @@ impl Sender {
     }
 
     fn new_undo_state(&self, stack: &Stack) -> Option<UndoState> {
-        let out = u64::from(self.board.resent());
+        let out = self.board.resent();
         stack.profile.undo.then_some(UndoState { since: self.una, unreported: (out > 0).then_some(out) })
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
-        self.controller_window = self.controller.on_congestion(now, cause, &self.path).get();
+        let window = self.controller.on_congestion(now, cause, &self.path);
+        self.take_window(window);
         self.reduction = Reduction::begin(flight, self.controller_window);
     }
 
@@ -308,7 +311,8 @@ impl Sender {
                 Phase::Loss => self.expiries > 0,
             };
         self.refresh_path();
-        self.controller_window = self.controller.on_timeout(now, repeated, &self.path).get();
+        let window = self.controller.on_timeout(now, repeated, &self.path);
+        self.take_window(window);
         if !repeated {
             self.undo_state = self.new_undo_state(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;

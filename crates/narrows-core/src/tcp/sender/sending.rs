@@ -268,7 +268,12 @@ impl Sender {
         self.path.nxt = self.nxt;
         self.path.in_flight = in_flight;
         let sent = Sent { size: packet_of(length, stack), idle };
+        let before = self.controller_window;
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
+        // One of the user's may change its pacing or its threshold alone; ours do not while data is out.
+        if before != self.controller_window || idle.is_some() || self.controller.is_external() {
+            self.known_limit.set(0);
+        }
     }
 
     #[inline(always)]
@@ -287,7 +292,8 @@ impl Sender {
         // Once per idle time, even if the segment itself must wait.
         if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout() {
             self.refresh_path();
-            self.controller_window = self.controller.on_idle_restart(now, idle, &self.path).get();
+            let window = self.controller.on_idle_restart(now, idle, &self.path);
+            self.take_window(window);
             self.restarted = true;
         }
     }
