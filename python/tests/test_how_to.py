@@ -83,9 +83,9 @@ def test_the_page_on_equal_paths_works_as_it_stands(real, folder):
             file = folder / (name or "equal-paths.toml")
             file.write_text((file.read_text() if not name else "") + text)
     said = "\n".join(shown)
-    assert "6 new, 0 reused" in said
-    # ECMP and spraying have no gap, so that their runs are the same, and so are those of the gap of 50 us.
-    assert "8 new, 6 reused" in said
+    assert "8 new, 0 reused" in said
+    # The others have no gap, so that their runs are the same, and so are those of the gap of 50 us.
+    assert "8 new, 8 reused" in said
     assert "flowlets · gap=200us" in said
 
 

@@ -12,6 +12,7 @@ use std::path::Path as FilePath;
 
 use narrows_core::app::program::Schedule as Operations;
 use narrows_core::cc::Spec;
+use narrows_core::routing::RoutingConfig;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Span, Time};
 use toml::Spanned;
@@ -543,6 +544,17 @@ fn plan(
     let (mut network, named) = topology::resolve(&file.topology)?;
     if let Some(routing) = &file.routing {
         network.routing = controller::routing_policy(&routing.value.0, &routing.span)?;
+        if let (Some(RoutingConfig::Rehash(_)), Some(link)) =
+            (network.routing, network.links.iter().find(|link| link.bridge.is_some()))
+        {
+            let sentence = format!(
+                "flows change their labels (`routing = \"rehash\"`), and the edge pair of `{}` knows a flow by its label",
+                link.name
+            );
+            return Err(
+                Problem::new(sentence, "set `bridge = \"none\"`, or choose another routing policy").at(&routing.span)
+            );
+        }
     }
     events::place(&file.event, &mut network, &named)?;
     let mut sampling = sampling::of(&file.sample, &mut network, &named, &schedule)?;

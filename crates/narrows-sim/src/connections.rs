@@ -15,16 +15,23 @@ use narrows_plan::most_connections;
 use crate::flows::Flow;
 use crate::packet::{Packet, Recipient};
 
+/// Labels of paths: with 2³ a flow finds one of its own among few paths, with 2¹⁶ every path of a large network.
+const MIN_LABEL_BITS: u32 = 3;
+const MAX_LABEL_BITS: u32 = 16;
+
 /// The slot of an end that has never lived, and of one that lives no more.
 const NEVER: u32 = u32::MAX;
 const CLOSED: u32 = u32::MAX - 1;
 
-/// How a run numbers its connections: 32 bits are divided between the opener and its count.
+/// How a run numbers its connections: 32 bits are divided between the opener and its count; where hosts choose their packets' paths,
+/// a packet has the label of its path in the count's highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
     count_bits: u32,
     /// Of the count.
     mask: u32,
+    /// Of the label.
+    labels: u32,
 }
 
 impl Default for Numbering {
@@ -38,7 +45,16 @@ impl Numbering {
     const USUAL: Numbering = Numbering::with(20);
 
     const fn with(count_bits: u32) -> Numbering {
-        Numbering { count_bits, mask: (1 << count_bits) - 1 }
+        Numbering { count_bits, mask: (1 << count_bits) - 1, labels: 0 }
+    }
+
+    /// The same with as many labels as leave each host so many connections, up to [`MAX_LABEL_BITS`]; fewer connections than that where
+    /// there would be less than [`MIN_LABEL_BITS`].
+    pub(crate) fn with_labels(self, most_opened: u64) -> Numbering {
+        let needed = most_opened.next_power_of_two().ilog2();
+        let bits = self.count_bits.saturating_sub(needed).clamp(MIN_LABEL_BITS, MAX_LABEL_BITS);
+        let mask = self.mask >> bits;
+        Numbering { count_bits: self.count_bits, mask, labels: self.mask & !mask }
     }
 
     /// For so many hosts, of which each opens up to so many connections at least.
@@ -48,6 +64,16 @@ impl Numbering {
             return usual;
         }
         Numbering::with(most_connections(hosts).ilog2())
+    }
+
+    /// The bits of a packet's number that label its path; none unless hosts choose it.
+    pub(crate) const fn labels(self) -> u32 {
+        self.labels
+    }
+
+    /// The number of the connection of a packet with this one.
+    pub(crate) const fn unlabelled(self, number: u32) -> u32 {
+        number & !self.labels
     }
 
     /// Connections that one host may open.
@@ -404,6 +430,27 @@ mod tests {
         assert_eq!(per_host(MAX_HOSTS, 1), 1 << 18);
         assert_eq!(per_host(4_096, (1 << 20) + 1), 1 << 20, "as many as there are");
         assert_eq!([per_host(1, 1 << 21), per_host(2, 1 << 21), per_host(48, 1 << 21)], [1 << 31, 1 << 31, 1 << 26]);
+    }
+
+    #[test]
+    fn labels_take_what_counts_leave() {
+        let labelled = |hosts, opened| Numbering::of(hosts, opened).with_labels(opened);
+        let bits = |hosts, opened| labelled(hosts, opened).labels().count_ones();
+        assert_eq!([bits(4, 1), bits(4, 16), bits(4, 17), bits(4_096, 1 << 17)], [16, 16, 15, 3]);
+        // Fewer connections than would be wanted, and no fewer labels.
+        assert_eq!((bits(4_096, 1 << 20), labelled(4_096, 1 << 20).per_host()), (3, 1 << 17));
+        for numbering in [labelled(4, 1), labelled(4_096, 1 << 17), labelled(16_384, 1_000)] {
+            let labels = numbering.labels();
+            for (opener, count) in [(0, 0), (3, numbering.per_host() - 1), (4, 5)] {
+                let connection = opener << numbering.count_bits | count;
+                assert_eq!(connection & labels, 0);
+                for label in [0, labels, labels & labels.wrapping_neg()] {
+                    let number = connection | label;
+                    assert_eq!((numbering.opener(number), numbering.count(number)), (opener, count));
+                    assert_eq!(numbering.unlabelled(number), connection);
+                }
+            }
+        }
     }
 
     #[test]

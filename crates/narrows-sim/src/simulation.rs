@@ -35,7 +35,7 @@ use narrows_core::transport::{Datagram, Endpoint, Machine, Rdma, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
-use narrows_plan::{Connections as Mode, Kind, MAX_HOSTS, NodeKind, Pattern, Plan, Traffic};
+use narrows_plan::{Connections as Mode, Kind, MAX_HOSTS, NodeKind, Pattern, Plan, RoutingConfig, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use choice::Choice;
@@ -388,7 +388,7 @@ impl<'a> Simulation<'a> {
     /// A packet reaches a host's stack that is not what its [fast path](fast_path) takes.
     #[inline(never)]
     fn handle_on_full_path(&mut self, now: Time, host: u32, packet: Packet) {
-        let connection = packet.connection;
+        let connection = self.connections.numbering.unlabelled(packet.connection);
         if packet.is_special() && self.handle_special(now, host, packet) {
             return;
         }
@@ -509,6 +509,11 @@ impl<'a> Simulation<'a> {
             }
             if self.takes_full_path {
                 endpoint.take_full_path();
+            }
+            if let Some(RoutingConfig::Rehash(config)) = self.plan.network.routing {
+                let stream =
+                    SmallStream::new(mix(self.random ^ mix(1 << 40 | u64::from(connection) << 1 | side as u64)));
+                endpoint.balance(config, self.connections.numbering.labels(), stream);
             }
         }
         let port = self.network.host_link(host);
@@ -640,7 +645,8 @@ fn transmit(
         if !endpoint.poll_into(&mut segment, now, room, stack) {
             break;
         }
-        let mut packet = Packet::pack(&segment, end.connection, end.place.to, end.place.service_class, pool);
+        let number = end.connection | endpoint.path_label();
+        let mut packet = Packet::pack(&segment, number, end.place.to, end.place.service_class, pool);
         handing.echo(&mut packet, network);
         if let Some(nic) = handing.nic() {
             nic.send(now, packet, end.waiting, network);

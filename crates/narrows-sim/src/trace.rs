@@ -196,7 +196,11 @@ impl Recorder {
 
     /// Takes over what the network noted during an event, and what was dropped.
     pub(crate) fn take(&mut self, plan: &Plan, pool: &SidePool, flows: &Flows) {
-        for note in std::mem::take(&mut self.notes) {
+        // A connection is the same, whatever path its packets take.
+        let numbering = self.numbering;
+        let unlabel = |packet: &mut Packet| packet.connection = numbering.unlabelled(packet.connection);
+        for mut note in std::mem::take(&mut self.notes) {
+            note.what.packet_mut().into_iter().for_each(unlabel);
             match note.what {
                 Happened::Paused { priorities, time } => {
                     self.pauses.push(Pause { at: note.at, link: note.link, priorities, time });
@@ -221,7 +225,8 @@ impl Recorder {
                 Happened::Offered(_) | Happened::Crossed(_) | Happened::Arrived(_) => {}
             }
         }
-        for packet in std::mem::take(&mut self.dropped) {
+        for mut packet in std::mem::take(&mut self.dropped) {
+            unlabel(&mut packet);
             let identity = (packet.connection, packet.identity());
             // Of equal ones any may be the one: the first is.
             let Some(journeys) = self.under_way.get_mut(&identity) else { continue };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
-use narrows_plan::{Connections, Link, NodeKind, Pattern, Plan, Role, Traffic};
+use narrows_plan::{Connections, Link, NodeKind, Pattern, Plan, Role, RoutingConfig, Traffic};
 use narrows_results::{PortRow, Results};
 use narrows_wire::Key;
 use rustix::io::Errno;
@@ -149,6 +149,9 @@ pub enum TestbedError {
         /// Of the first one.
         link: String,
     },
+    /// The plan's hosts choose their packets' paths, as real ones do by IPv6's flow label, and the emulated network has IPv4.
+    #[error("hosts choose paths (`routing = \"rehash\"`), and those of live runs do not as yet")]
+    Rehash,
     /// The plan has traffic that its hosts' applications do not send.
     #[error("traffic {traffic} is sent over `{transport}`, and live runs have TCP alone")]
     Transport {
@@ -312,6 +315,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.bridge.is_some()) {
         return Err(TestbedError::Bridge { link: link.name.clone() });
+    }
+    if matches!(plan.network.routing, Some(RoutingConfig::Rehash(_))) {
+        return Err(TestbedError::Rehash);
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| !traffic.transport.is_tcp()) {
         let transport = traffic.transport.spec().name;

@@ -15,6 +15,7 @@ use crate::rng::SmallStream;
 use crate::units::Time;
 
 pub mod flowlet;
+pub mod rehash;
 pub mod spray;
 
 /// What switches do without a policy: no machine, and no parameters.
@@ -94,4 +95,5 @@ macro_rules! registry {
 registry! {
     spray::Spray,
     flowlet::Flowlet,
+    rehash::Rehash,
 }

@@ -11,6 +11,7 @@ use super::{EcnMode, Metrics, Snapshot, Stack};
 use crate::cc::{Controller, Path, Phase};
 use crate::packet::{Ecn, Flags, Segment, Seq, Tag};
 use crate::rng::SmallStream;
+use crate::routing::rehash;
 use crate::telemetry::Hop;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -229,6 +230,20 @@ impl Endpoint {
         }
     }
 
+    /// Chooses the path of its packets from now on, among equal ones, by the label that each carries
+    /// ([`path_label`](Self::path_label)), of these bits: another after congested rounds and timeouts, drawn from `stream`.
+    pub fn balance(&mut self, config: rehash::Config, labels: u32, stream: SmallStream) {
+        // Which watches neither rounds nor marks.
+        self.take_full_path();
+        self.sender.balance(config, labels, stream);
+    }
+
+    /// The label of the packet that was polled last; 0 if it does not [choose paths](Self::balance).
+    #[inline(always)]
+    pub fn path_label(&self) -> u32 {
+        self.sender.path_label()
+    }
+
     /// A near-source switch tells of congestion, 1 to 63, that it saw by the packet of ours whose first byte is `seq`.
     ///
     /// # Errors
@@ -254,6 +269,7 @@ impl Endpoint {
         self.receiver.handle_timeout(now);
         if self.handshake_timer <= now {
             self.handshake_timer = Time::NEVER;
+            self.sender.change_path(now);
             match self.handshake {
                 Handshake::SynSent { at, tries } => {
                     self.sender.rto_wait += at.map_or(Span::ZERO, |at| now.since(at));

@@ -27,6 +27,7 @@ mod endpoint;
 pub mod host_cache;
 pub mod near_source;
 mod pacer;
+mod plb;
 pub mod profile;
 mod rate;
 mod receiver;

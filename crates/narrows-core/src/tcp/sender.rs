@@ -15,6 +15,7 @@ use self::recovery::{Probe, ReorderWindow, UndoState};
 use super::buffers::SendBuffer;
 use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
+use super::plb::Plb;
 use super::profile::{LossDetection, MIN_WINDOW_SCALE};
 use super::rate::RateEstimator;
 use super::reduction::Reduction;
@@ -25,6 +26,7 @@ use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, R
 use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
+use crate::routing::rehash;
 use crate::telemetry::Hop;
 use crate::units::{Packets, Rate, Span, Time};
 
@@ -115,8 +117,8 @@ pub(super) struct Sender {
     /// The latest transmission known delivered, and its RTT.
     latest: (Time, Seq),
     latest_rtt: Span,
-    /// When the last segment left, and whether the idle time since then was already answered by a restart.
-    last_sent: Option<Time>,
+    /// When the last segment left; [`Time::NEVER`] before the first.
+    last_sent: Time,
     /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
     /// [RFC 3522 §3.2, Linux `retrans_stamp`].
     resent_at: Option<u32>,
@@ -143,6 +145,7 @@ pub(super) struct Sender {
     sent_since_hold: bool,
     /// The last segment of the burst says so.
     pushes_burst: bool,
+    /// The idle time since the last segment left was already answered by a restart.
     restarted: bool,
     probe_now: bool,
     /// The next segment goes, or the part of it that the peer's window admits, at least a byte.
@@ -156,6 +159,8 @@ pub(super) struct Sender {
     near_source: Option<Box<NearSource>>,
     /// The socket's send buffer, where it has a bound.
     buffer: Option<Box<SendBuffer>>,
+    /// What chooses its packets' path, where hosts do.
+    plb: Option<Box<Plb>>,
     reduction: Reduction,
     pub(super) rtt_sum: Span,
     pub(super) rtt_count: u64,
@@ -230,7 +235,8 @@ impl Sender {
             held_by: Limit::Application,
             burst_left: 0,
             pushes_burst: false,
-            last_sent: None,
+            last_sent: Time::NEVER,
+            plb: None,
             known_limit: Cell::new(0),
             restarted: false,
             retransmitted_bytes: 0,
@@ -326,6 +332,23 @@ impl Sender {
     /// Listens to near-source switches.
     pub(super) fn listen(&mut self, stream: SmallStream) {
         self.near_source = Some(Box::new(NearSource::new(stream)));
+    }
+
+    /// Chooses the path of its packets by labels of these bits.
+    pub(super) fn balance(&mut self, config: rehash::Config, labels: u32, stream: SmallStream) {
+        self.plb = Some(Box::new(Plb::new(config, labels, stream)));
+    }
+
+    /// The label of the next packet; see [`Endpoint::balance`](super::Endpoint::balance).
+    pub(super) fn path_label(&self) -> u32 {
+        self.plb.as_ref().map_or(0, |plb| plb.label())
+    }
+
+    /// A retransmission timer expired, this half's or the handshake's: the path may be dead.
+    pub(super) fn change_path(&mut self, now: Time) {
+        if let Some(plb) = &mut self.plb {
+            plb.on_timeout(now);
+        }
     }
 
     /// A near-source switch tells of congestion that it saw by the packet that begins with `seq`.
@@ -502,6 +525,11 @@ impl Sender {
             sample.lost_since_send += Packets::new(u64::from(found));
         }
         self.tell_controller(now, &summary, samples);
+        if let Some(plb) = &mut self.plb {
+            let delivered = u64::from(summary.delivered.packets);
+            let idle = self.board.outstanding() == 0;
+            plb.on_ack(now, (delivered, if ece { delivered } else { 0 }), round_ended, idle);
+        }
         if let Some(cause) = began {
             self.begin_reduction(now, cause, u64::from(prior_in_flight));
         }

@@ -106,6 +106,10 @@ pub trait Machine {
     fn is_quiescent(&self) -> bool;
     /// Whether nothing is left to do for what was offered.
     fn is_idle(&self) -> bool;
+    /// By which switches choose among equal paths for the packet that was polled last, beside its flow.
+    fn path_label(&self) -> u32 {
+        0
+    }
 }
 
 macro_rules! forward {
@@ -127,6 +131,7 @@ forward! {
     fn has_room(&Self, waiting: Bytes, stack: &Stack) -> bool;
     fn is_quiescent(&Self) -> bool;
     fn is_idle(&Self) -> bool;
+    fn path_label(&Self) -> u32;
 }
 
 /// One end of a flow over any transport.

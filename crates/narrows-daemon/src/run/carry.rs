@@ -37,9 +37,12 @@ fn refused(error: TestbedError) -> Failure {
         TestbedError::TooManyHosts { .. } | TestbedError::TooFast { .. } => {
             Failure::input(&error).help("experiments/linux has experiments scaled to what a kernel carries")
         }
-        TestbedError::Classes { .. } | TestbedError::Bridge { .. } | TestbedError::Transport { .. } => {
-            Failure::input(&error).help("run it in the simulator")
-        }
+        TestbedError::Classes { .. }
+        | TestbedError::Bridge { .. }
+        | TestbedError::FlowControl { .. }
+        | TestbedError::NicLimiter { .. }
+        | TestbedError::Rehash
+        | TestbedError::Transport { .. } => Failure::input(&error).help("run it in the simulator"),
         TestbedError::Agent { error: narrows_testbed::agent::AgentError::NoController { .. }, .. } => {
             Failure::environment(&error)
         }

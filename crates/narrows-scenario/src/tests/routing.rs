@@ -1,6 +1,6 @@
 //! Routing policies: what becomes of them in plans, and what is said of them.
 
-use narrows_core::routing::{RoutingConfig, flowlet, spray};
+use narrows_core::routing::{RoutingConfig, flowlet, rehash, spray};
 use narrows_core::units::Span;
 
 use super::*;
@@ -30,6 +30,12 @@ fn a_policy_is_the_networks() {
     assert_eq!(routing(&leaf_spine("routing = \"spray\"")), spray);
     assert_eq!(routing(&leaf_spine("routing = { flowlet = { gap = \"50us\" } }")), Some(flowlet(50, 4_096)));
     assert_eq!(routing(&leaf_spine("routing.flowlet = { gap = \"1ms\", entries = 8 }")), Some(flowlet(1_000, 8)));
+    let rehash = |rounds| {
+        let config = rehash::Config { threshold: 128, rounds, idle_rounds: 3, suspend: Span::from_secs(60) };
+        Some(RoutingConfig::Rehash(config))
+    };
+    assert_eq!(routing(&leaf_spine("routing = \"rehash\"")), rehash(12));
+    assert_eq!(routing(&leaf_spine("routing.rehash.rounds = 5")), rehash(5));
     assert_eq!(routing(&text("", "set = { routing = \"spray\" }", "leaf-spine", "")), spray);
     // Plans without one are as they were: their results stay.
     let plain = serde_json::to_string(&plans(&leaf_spine(""))[0]).unwrap();
@@ -98,4 +104,16 @@ fn bad_policies_are_refused_where_they_stand() {
     assert!(of_ecmp.contains("`ecmp` has no parameter `salt`"), "{of_ecmp}");
     let zero = refused("routing = { flowlet = { gap = \"0s\" } }");
     assert!(zero.contains("`gap` of `flowlet` is 0"), "{zero}");
+}
+
+#[test]
+fn flows_that_rehash_and_an_edge_pair_are_refused_together() {
+    let text = text("routing = \"rehash\"", "", "two-datacenters", "[topology.two-datacenters.wan]\nbridge = \"dcib\"");
+    let text = text.replace("*1-1", "a1-1").replace("*2-1", "b1-1");
+    let error = crate::load_str(&text, &Default::default(), &Default::default()).unwrap_err().render();
+    assert!(error.contains("knows a flow by its label") && error.contains(":1:11"), "{error}");
+    assert!(error.contains("set `bridge = \"none\"`, or choose another routing policy"), "{error}");
+    // Without either it is fine.
+    plans(&text.replace("\"rehash\"", "\"spray\""));
+    plans(&text.replace("bridge = \"dcib\"", ""));
 }

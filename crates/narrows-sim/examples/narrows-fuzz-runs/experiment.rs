@@ -28,7 +28,9 @@ pub(crate) fn text(choices: &mut Choices) -> String {
         lossless,
         false,
     );
-    let mut text = format!("[topology.{topology}]\n{shape}\nfabric = {{ {fabric} }}\n");
+    let has_choice = matches!(topology, "leaf-spine" | "fat-tree");
+    let routing = if has_choice || choices.once_in(8) { routing(choices) } else { "" };
+    let mut text = format!("{routing}[topology.{topology}]\n{shape}\nfabric = {{ {fabric} }}\n");
     let mut roles = vec![if topology == "star" { "edge" } else { "fabric" }];
     if topology == "two-datacenters" {
         let mut wan =
@@ -65,6 +67,16 @@ pub(crate) fn text(choices: &mut Choices) -> String {
         text += &format!("[sample]\nqueues = \"100us\"\nthroughput = \"1ms\"\n{windows}");
     }
     text
+}
+
+/// Which of equal paths packets take.
+fn routing(choices: &mut Choices) -> &'static str {
+    choices.one_of(&[
+        "",
+        "routing = \"spray\"\n",
+        "routing = { flowlet = { gap = \"50us\" } }\n",
+        "routing = { rehash = { threshold = 0.01, rounds = 2, idle-rounds = 1, suspend = \"1ms\" } }\n",
+    ])
 }
 
 fn controller(choices: &mut Choices) -> &'static str {

@@ -132,7 +132,8 @@ impl Simulation<'_> {
     /// See [`Simulation::handle_packet`]: several segments that were merged, or one.
     #[inline(never)]
     fn handle_run(&mut self, now: Time, host: u32, connection: u32, run: &Segment) {
-        let side = self.connections.numbering.side(host, connection);
+        let numbering = self.connections.numbering;
+        let (connection, side) = (numbering.unlabelled(connection), numbering.side(host, connection));
         self.handle_segment(now, host, (connection, side), run);
         self.note();
     }

@@ -1,6 +1,6 @@
 //! What a run will begin, counted before it begins: what its connections and flows are numbered by.
 
-use narrows_plan::{Connections as Mode, MAX_HOSTS, NodeKind, Plan};
+use narrows_plan::{Connections as Mode, MAX_HOSTS, NodeKind, Plan, RoutingConfig};
 
 use super::SimError;
 use crate::connections::Numbering;
@@ -22,10 +22,15 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Survey, SimError> {
         return Err(SimError::TooManyHosts { hosts, most: MAX_HOSTS });
     };
     let (mut opened, mut kept) = (vec![0_u64; graph.nodes.len()], 0);
+    // If every flow opened a connection.
+    let mut begun = vec![0_u64; graph.nodes.len()];
     let mut flows = Vec::with_capacity(plan.traffic.len());
     for traffic in &plan.traffic {
         let fresh = u64::from(!traffic.connections.are_kept());
-        let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
+        let opens = |host: u32, connections: u64| {
+            opened[host as usize] += fresh * connections;
+            begun[host as usize] += connections;
+        };
         flows.push(traffic.begins(seed, &plan.schedule, opens));
         let pool = match traffic.connections {
             Mode::Fresh | Mode::FreshEstablished => 0,
@@ -34,7 +39,10 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Survey, SimError> {
         };
         kept += pool * u64::from(numbered);
     }
-    let numbering = Numbering::of(numbered, opened.iter().copied().max().unwrap_or(0) + 2 * kept);
+    let most = |of: &[u64]| of.iter().copied().max().unwrap_or(0) + 2 * kept;
+    let usual = Numbering::of(numbered, most(&opened));
+    let choose_paths = matches!(graph.routing, Some(RoutingConfig::Rehash(_)));
+    let numbering = if choose_paths { usual.with_labels(most(&begun)) } else { usual };
     match opened.iter().position(|&connections| connections > u64::from(numbering.per_host())) {
         None => {
             let names = Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS })?;

@@ -15,7 +15,7 @@ use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::scheduler::{drr, fq_codel};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::rng::Stream;
-use narrows_core::routing::{flowlet, spray};
+use narrows_core::routing::{flowlet, rehash, spray};
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::transport::datagram::{self, SendRate};
@@ -139,7 +139,8 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     // Where links are doubled there is a choice.
     let spray = RoutingConfig::Spray(spray::Config {});
     let flowlet = RoutingConfig::Flowlet(flowlet::Config { gap: Span::from_us(20), entries: 4 });
-    let policies = [Some(spray), Some(flowlet), None];
+    let sensitive = rehash::Config { threshold: 1, rounds: 1, idle_rounds: 0, suspend: Span::from_ms(1) };
+    let policies = [Some(spray), Some(flowlet), Some(RoutingConfig::Rehash(sensitive)), None];
     let routing = if doubled { dice.one_of(&policies) } else { None };
     (
         Graph { nodes, links, routing, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") },

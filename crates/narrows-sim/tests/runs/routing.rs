@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use narrows_core::queue::Limit;
-use narrows_core::units::Packets;
+use narrows_core::queue::aqm::threshold::Config as Threshold;
+use narrows_core::units::{Packets, Span, Time};
 use narrows_plan::Plan;
 use narrows_results::{PortRow, Results};
 
@@ -119,6 +120,88 @@ fn a_trace_tells_which_port_dropped_a_sprayed_packet() {
         ports.into_iter().collect::<Vec<_>>(),
         (1..=4).map(|n| format!("leaf-1->spine-{n}")).collect::<Vec<_>>()
     );
+}
+
+/// Four flows of DCTCP over four uplinks, whose queues mark. By hashes some meet, and share a line for good. Where hosts draw other
+/// labels after three congested rounds, each finds a path where nobody else is, and keeps it: there its own queue is the host's, which
+/// does not mark. What they have had then is nearly all that the lines carry.
+#[test]
+fn flows_that_rehash_find_paths_of_their_own() {
+    let flows = "connections = \"fresh-established\"\ncc = \"dctcp\"\nlong = {}\nfrom = \"l1-*\"\nto = \"l2-*\"";
+    let line = 10e9 * (1448.0 / 1538.0) * 20e-3 / 8.0;
+    let shares = |routing: &str, seed: u64| -> Vec<f64> {
+        let mut plan = plan(4, 4, routing, flows);
+        for link in plan.network.links.iter_mut().filter(|link| link.name.starts_with("leaf-1->spine-")) {
+            link.aqm = Some(Threshold::at(65));
+        }
+        plan.schedule.warmup = Span::from_ms(60);
+        plan.schedule.end = Time::ZERO + Span::from_ms(80);
+        let results = run(&plan, seed);
+        results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes as f64 / line).collect()
+    };
+    for seed in 1..6 {
+        // They have what the links carry that were hit.
+        let hashed: f64 = shares("\"ecmp\"", seed).iter().sum();
+        let rehashed = shares("{ rehash = { rounds = 3, threshold = 0.02 } }", seed);
+        assert!(hashed < 3.01 && rehashed.iter().all(|share| (0.98..=1.01).contains(share)), "{hashed} {rehashed:?}");
+    }
+}
+
+/// The path of a flow goes down for good after 5 ms, and its host hears of it by the timeout alone.
+#[test]
+fn a_timeout_leads_off_a_dead_path() {
+    let flow = "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-1\"\nto = \"l2-1\"";
+    for seed in 1..6 {
+        let after_outage = |routing: &str| {
+            let traffic = |event: &str| format!("{flow}{event}");
+            let healthy = plan(4, 1, routing, &traffic(""));
+            let path = uplinks(&healthy, &run(&healthy, seed)).iter().position(|port| port.sent_packets > 0);
+            let event =
+                format!("\n[[event]]\nlink = \"leaf-1->spine-{}\"\nat = \"5ms\"\ndown = true", path.unwrap() + 1);
+            let mut plan = plan(4, 1, routing, &traffic(&event));
+            plan.schedule.end = Time::ZERO + Span::from_secs(2);
+            let results = run(&plan, seed);
+            assert!(results.flows[0].timeouts > 0);
+            results.flows[0].received_bytes
+        };
+        // In 5 ms it had no more than 6.25 MB; a timeout takes 200 ms at least, and some labels lead back to the dead link.
+        assert!(after_outage("\"ecmp\"") < 6_250_000);
+        assert!(after_outage("\"rehash\"") > 500_000_000);
+    }
+}
+
+/// The trace of a flow that changes its path has all of its packets, on all of its paths.
+#[test]
+fn a_trace_follows_a_flow_that_rehashes() {
+    let one = "connections = \"fresh-established\"\ncc = \"dctcp\"\nlong = {}\nfrom = \"l1-1\"\nto = \"l2-1\"";
+    let rehash = "{ rehash = { rounds = 1, threshold = 0.01, idle-rounds = 0 } }";
+    let marks = |plan: &mut Plan| {
+        for link in plan.network.links.iter_mut().filter(|link| link.name.starts_with("leaf-1->spine-")) {
+            link.aqm = Some(Threshold::at(1));
+        }
+    };
+    let (_, _, trace) = alone(plan(4, 1, rehash, one), marks);
+    let mut plan = plan(4, 1, rehash, one);
+    marks(&mut plan);
+    let sent = sent(&plan, &run(&plan, 1));
+    for (uplink, packets) in (1..).zip(&sent) {
+        let name = format!("leaf-1->spine-{uplink}");
+        let hops = trace.hops.iter().filter(|hop| plan.network.links[hop.port as usize].name == name).count() as u64;
+        // Some have come to the port and not left it at the end.
+        assert!(hops > 0 && (*packets..packets + 10).contains(&hops), "{name}: {hops} of {sent:?}");
+    }
+}
+
+/// Flows that overlap open more connections than their pool keeps, which need numbers beside the labels: found by random search.
+#[test]
+fn pools_grow_where_hosts_label_paths() {
+    let flows = "cc = \"newreno\"\nbetween = \"all\"\nconnections = { persistent = { pool = 1 } }\nsize = { fixed = \"20KB\" }\n\
+                 arrivals = { poisson = { rate = \"30000/s\" } }";
+    let results = run(&plan(2, 2, "\"rehash\"", flows), 1);
+    let opened: BTreeSet<u32> = results.flows.iter().map(|flow| flow.connection).collect();
+    // Twelve pools of one.
+    assert!(opened.len() > 24, "{opened:?}");
+    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()));
 }
 
 #[test]

@@ -301,6 +301,7 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
+        self.change_path(now);
         self.rto_wait += now.since(self.armed_at);
         // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
         // another (Linux `tcp_enter_loss`).

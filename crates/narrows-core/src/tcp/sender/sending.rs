@@ -253,7 +253,7 @@ impl Sender {
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
-        self.last_sent = Some(now);
+        self.last_sent = now;
         self.restarted = false;
         self.ask_for_window = false;
         self.reduction.on_sent();
@@ -283,11 +283,14 @@ impl Sender {
 
     /// Time since the last segment left; none before the first.
     pub(super) fn idle(&self, now: Time) -> Span {
-        self.last_sent.map_or(Span::ZERO, |last| now.since(last))
+        if self.last_sent == Time::NEVER { Span::ZERO } else { now.since(self.last_sent) }
     }
 
     #[inline(never)]
     fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
+        if let Some(plb) = &mut self.plb {
+            plb.on_start(now);
+        }
         let idle = self.idle(now);
         // Once per idle time, even if the segment itself must wait.
         if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout() {
