@@ -195,13 +195,12 @@ fn a_trace_follows_a_flow_that_rehashes() {
 /// Flows that overlap open more connections than their pool keeps, which need numbers beside the labels: found by random search.
 #[test]
 fn pools_grow_where_hosts_label_paths() {
-    let flows = "cc = \"newreno\"\nbetween = \"all\"\nconnections = { persistent = { pool = 1 } }\nsize = { fixed = \"20KB\" }\n\
+    let flows = "cc = \"newreno\"\nbetween = \"all\"\nconnections = { persistent = { pool = 1 } }\nsize = { fixed = \"200KB\" }\n\
                  arrivals = { poisson = { rate = \"30000/s\" } }";
     let results = run(&plan(2, 2, "\"rehash\"", flows), 1);
     let opened: BTreeSet<u32> = results.flows.iter().map(|flow| flow.connection).collect();
-    // Twelve pools of one.
-    assert!(opened.len() > 24, "{opened:?}");
-    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()));
+    // Of four hosts with three pools of one.
+    assert!(opened.len() > 100, "{opened:?}");
 }
 
 #[test]
