@@ -142,3 +142,88 @@ impl CongestionControl for External {
         self.burst
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::harness::path;
+
+    /// Counts its calls, and states its count.
+    #[derive(Clone, Debug)]
+    struct Counting(u64);
+
+    impl CongestionControl for Counting {
+        fn recovery(&self) -> Owner {
+            Owner::Controller
+        }
+        fn on_ack(&mut self, _: &Ack, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_lost(&mut self, _: &Lost, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_telemetry(&mut self, _: &[Hop]) {
+            self.0 += 1;
+        }
+        fn on_congestion(&mut self, _: Time, _: Cause, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_timeout(&mut self, _: Time, _: bool, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_sent(&mut self, _: Time, _: &Sent, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_idle_restart(&mut self, _: Time, _: Span, _: &Path) {
+            self.0 += 1;
+        }
+        fn on_undo(&mut self) {
+            self.0 += 1;
+        }
+        fn recall(&mut self, _: Packets) {
+            self.0 += 1;
+        }
+        fn window(&self) -> Packets {
+            Packets::new(self.0)
+        }
+        fn slow_start_threshold(&self) -> Packets {
+            Packets::new(2 * self.0)
+        }
+        fn pacing(&self) -> Option<Rate> {
+            Some(Rate::from_bps(3 * self.0))
+        }
+        fn burst(&self) -> Option<Packets> {
+            Some(Packets::new(4 * self.0))
+        }
+    }
+
+    #[test]
+    fn after_each_call_it_states_what_the_machine_states() {
+        let (path, now) = (path(), Time::ZERO);
+        let sent = Sent { size: path.packet, idle: None };
+        type Call<'a> = &'a dyn Fn(&mut External);
+        let calls: [Call<'_>; 7] = [
+            &|it| it.on_telemetry(&[]),
+            &|it| it.on_congestion(now, Cause::Loss, &path),
+            &|it| it.on_timeout(now, false, &path),
+            &|it| it.on_sent(now, &sent, &path),
+            &|it| it.on_idle_restart(now, Span::from_secs(1), &path),
+            &|it| it.on_undo(),
+            &|it| it.recall(Packets::new(5)),
+        ];
+        let mut external = External::new(&crate::cc::cubic::SPEC, Box::new(Counting(1)));
+        for (count, call) in (1..).zip(calls) {
+            let mut copy = external.clone();
+            for it in [&external, &copy] {
+                let packets = |times: u64| Packets::new(times * count);
+                assert_eq!((it.window(), it.slow_start_threshold()), (packets(1), packets(2)));
+                assert_eq!((it.pacing(), it.burst()), (Some(Rate::from_bps(3 * count)), Some(packets(4))));
+                assert_eq!(it.recovery(), Owner::Controller);
+            }
+            // A copy has a state of its own.
+            copy.on_undo();
+            call(&mut external);
+        }
+        assert_eq!(external.window(), Packets::new(8));
+    }
+}
