@@ -6,7 +6,7 @@ program=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d)
 emulated=
-trap '[ -z "$emulated" ] || kill "$emulated" 2>/dev/null; rm -rf "$work"' EXIT
+trap '[ -z "$emulated" ] || kill "$emulated" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 dpkg --print-foreign-architectures | grep --quiet '^arm64$' || dpkg --add-architecture arm64
 if ! { command -v qemu-system-aarch64 && command -v cpio; } >/dev/null; then

@@ -70,9 +70,11 @@ class Controller(ABC):
         self.window = 1
 
     def on_lost(self, lost: Lost, path: Path) -> None:  # noqa: B027
-        """A transmission was found lost: before the `on_ack` that counts it, with the path as it was before.
+        """A transmission was found lost.
 
-        Those that a timeout gives up come after `on_timeout`, and no `on_ack` counts them. Only controllers that need
+        If an acknowledgement finds it, before its `on_ack`, which counts it, and with the path as it was before. If the
+        timer that waits for reordering does, before `on_congestion`, and the next `on_ack` counts it, unless a timeout
+        comes first. If a timeout gives it up, after `on_timeout`, and no `on_ack` counts it. Only controllers that need
         delivery rates are told.
         """
 

@@ -7,7 +7,8 @@
 //!
 //! Built once, from the graph; packets only read it.
 
-use narrows_core::rng::{Stream, mix};
+use narrows_core::rng::Stream;
+use narrows_core::routing::salted;
 use narrows_plan::{Graph, NodeKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,6 +34,8 @@ pub enum GraphError {
     ServedBridge(u32),
     #[error("link {0} is an edge pair's, which carries no packets with telemetry, and ports write it")]
     BridgedTelemetry(u32),
+    #[error("link {0} is an edge pair's, which knows a flow by its label, and hosts change labels")]
+    BridgedLabels(u32),
     #[error("`{link}`: {obstacle}")]
     Excluded { link: String, obstacle: &'static str },
     #[error("link {0} has no link back that could carry pause frames")]
@@ -259,9 +262,12 @@ impl Routes {
     /// The same of any network. Its flow's hash is asked where there is a choice.
     #[inline(never)]
     pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
-        self.selected_link(switch, destination, || {
-            (mix(u64::from(flow_hash()) ^ self.salts[switch as usize]) >> 32) as u32
-        })
+        self.selected_link(switch, destination, || salted(flow_hash(), self.salts[switch as usize]))
+    }
+
+    /// What ECMP mixes into hashes at each switch.
+    pub(crate) fn salts(&self) -> &[u64] {
+        &self.salts
     }
 
     /// The same by another number than that of the flow's hash: all of its bits count alike.

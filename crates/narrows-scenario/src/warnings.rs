@@ -19,7 +19,7 @@ use crate::outages;
 use crate::route::Routes;
 use crate::summary::Settling;
 use crate::topology::{flow_control, hot_share};
-use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Traffic};
+use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, RoutingConfig, SampledFlow, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +50,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(outages::doubts(plan));
         said.extend(unsettled(plan, &routes));
         said.extend(unrouted(plan, &routes));
+        said.extend(unmoved(plan));
         said.extend(unweighed(plan, &routes));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
@@ -85,6 +86,25 @@ fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
     Some((
         format!("`routing = \"{}\"` changes nothing: no switch has several equally short paths", routing.spec().name),
         "take `routing` away, or choose a topology with several equally short paths, such as `leaf-spine`".to_owned(),
+    ))
+}
+
+/// Flows that are to leave congested paths, and are told of no congestion but by timeouts.
+fn unmoved(plan: &Plan) -> Option<Said> {
+    if !matches!(plan.network.routing, Some(RoutingConfig::Rehash(_))) {
+        return None;
+    }
+    let hears = |traffic: &Traffic| traffic.transport.is_tcp() && traffic.controller.ecn;
+    let missing = if !plan.traffic.iter().any(hears) {
+        "no traffic over TCP uses ECN"
+    } else if !plan.network.links.iter().any(marks) {
+        "no port marks packets"
+    } else {
+        return None;
+    };
+    Some((
+        format!("`routing = \"rehash\"` changes paths after timeouts alone: {missing}"),
+        "use a controller with ECN and an AQM that marks, or expect the paths of ECMP".to_owned(),
     ))
 }
 

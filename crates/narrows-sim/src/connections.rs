@@ -18,6 +18,8 @@ use crate::packet::{Packet, Recipient};
 /// Labels of paths: with 2³ a flow finds one of its own among few paths, with 2¹⁶ every path of a large network.
 const MIN_LABEL_BITS: u32 = 3;
 const MAX_LABEL_BITS: u32 = 16;
+/// Where a host opens no more connections than 2 to this, they have the usual numbers.
+const USUAL_COUNT_BITS: u32 = 12;
 
 /// The slot of an end that has never lived, and of one that lives no more.
 const NEVER: u32 = u32::MAX;
@@ -48,13 +50,17 @@ impl Numbering {
         Numbering { count_bits, mask: (1 << count_bits) - 1, labels: 0 }
     }
 
-    /// The same with as many labels as leave each host so many connections, up to [`MAX_LABEL_BITS`]; fewer connections than that where
-    /// there would be less than [`MIN_LABEL_BITS`].
-    pub(crate) fn with_labels(self, most_opened: u64) -> Numbering {
-        let needed = most_opened.next_power_of_two().ilog2();
-        let bits = self.count_bits.saturating_sub(needed).clamp(MIN_LABEL_BITS, MAX_LABEL_BITS);
-        let mask = self.mask >> bits;
-        Numbering { count_bits: self.count_bits, mask, labels: self.mask & !mask }
+    /// For so many hosts, where packets have labels. Up to 2¹² connections of a host have the usual numbers, by which a flow takes the
+    /// path that it would take without. Otherwise there are as many labels as leave each host so many connections, up to
+    /// [`MAX_LABEL_BITS`]; fewer connections than that where there would be less than [`MIN_LABEL_BITS`].
+    pub(crate) fn labelled(hosts: u32, most_opened: u64) -> Numbering {
+        let usual = Numbering::of(hosts, most_opened);
+        let needed = most_opened.next_power_of_two().ilog2().max(USUAL_COUNT_BITS);
+        let is_usual = usual == Numbering::USUAL && needed == USUAL_COUNT_BITS;
+        let base = if is_usual { usual } else { Numbering::with(most_connections(hosts).ilog2()) };
+        let bits = base.count_bits.saturating_sub(needed).clamp(MIN_LABEL_BITS, MAX_LABEL_BITS);
+        let mask = base.mask >> bits;
+        Numbering { count_bits: base.count_bits, mask, labels: base.mask & !mask }
     }
 
     /// For so many hosts, of which each opens up to so many connections at least.
@@ -434,14 +440,17 @@ mod tests {
 
     #[test]
     fn labels_take_what_counts_leave() {
-        let labelled = |hosts, opened| Numbering::of(hosts, opened).with_labels(opened);
-        let bits = |hosts, opened| labelled(hosts, opened).labels().count_ones();
-        assert_eq!([bits(4, 1), bits(4, 16), bits(4, 17), bits(4_096, 1 << 17)], [16, 16, 15, 3]);
+        let bits = |hosts, opened| Numbering::labelled(hosts, opened).labels().count_ones();
+        assert_eq!([bits(4, 1), bits(4_096, 1 << 12), bits(16, 5_000), bits(256, 1 << 17)], [8, 8, 15, 7]);
+        assert_eq!([bits(4_096, 1 << 17), bits(MAX_HOSTS, 1 << 15)], [3, 3]);
+        assert_eq!(Numbering::labelled(4_096, 1 << 12).count_bits, Numbering::USUAL.count_bits);
         // Fewer connections than would be wanted, and no fewer labels.
-        assert_eq!((bits(4_096, 1 << 20), labelled(4_096, 1 << 20).per_host()), (3, 1 << 17));
-        for numbering in [labelled(4, 1), labelled(4_096, 1 << 17), labelled(16_384, 1_000)] {
+        assert_eq!((bits(4_096, 1 << 20), Numbering::labelled(4_096, 1 << 20).per_host()), (3, 1 << 17));
+        for (hosts, opened) in [(1, 5), (4, 1), (16, 200_000), (4_096, 1 << 17), (MAX_HOSTS, 1_000)] {
+            let numbering = Numbering::labelled(hosts, opened);
+            assert!(opened <= u64::from(numbering.per_host()));
             let labels = numbering.labels();
-            for (opener, count) in [(0, 0), (3, numbering.per_host() - 1), (4, 5)] {
+            for (opener, count) in [(0, 0), (hosts - 1, numbering.per_host() - 1), (hosts / 2, 5)] {
                 let connection = opener << numbering.count_bits | count;
                 assert_eq!(connection & labels, 0);
                 for label in [0, labels, labels & labels.wrapping_neg()] {

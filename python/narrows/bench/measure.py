@@ -31,7 +31,7 @@ MAX_SPREAD: Final = 0.15
 """From the fastest run of a workload to the slowest, as a share of the median."""
 
 MAX_SLOW_MEMORY: Final = 1.25
-"""A read beside a workload over the quickest read of the command: other tenants of a processor share its memory."""
+"""A read beside a workload over that beside another of the command: other tenants of a processor share its memory."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Measurement:
         """Why times of this machine do not say whether a goal is met, if they do not.
 
         `load` is the number of other programs that were running before the first run, `None` where it is not known;
-        `quickest_read_ns` is of all samples of the command, those of other workloads too.
+        `quickest_read_ns` is the least median of the command's workloads.
         """
         name = self.workload.name
         why = []

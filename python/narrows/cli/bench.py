@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -158,7 +159,7 @@ def _measure(
     count = instructions and callgrind.present()
     if instructions and not count:
         ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
-    quickest_read_ns = min(each.read_ns for taken, _ in samples for each in taken)
+    quickest_read_ns = min(median(each.read_ns for each in taken) for taken, _ in samples)
     records: list[dict[str, Any]] = []
     for workload, (taken, several) in zip(chosen, samples, strict=True):
         with saying() as say:

@@ -240,12 +240,14 @@ pub trait CongestionControl {
     fn on_ack(&mut self, ack: &Ack, path: &Path);
 
     /// A transmission was found lost, by an acknowledgement, RACK's timer or a timeout. Told only to those whose [`Spec`] needs
-    /// delivery rates. An acknowledgement that finds losses tells of each before [`on_ack`](Self::on_ack), with the path as it was
-    /// before; a timeout tells of those that it gives up after [`on_timeout`](Self::on_timeout), and no acknowledgement counts them.
+    /// delivery rates. An acknowledgement tells of what it finds before [`on_ack`](Self::on_ack), with the path as it was before;
+    /// RACK's timer before [`on_congestion`](Self::on_congestion), and the next acknowledgement counts it, unless a timeout comes
+    /// first; a timeout after [`on_timeout`](Self::on_timeout), and no acknowledgement counts it.
     fn on_lost(&mut self, _lost: &Lost, _path: &Path) {}
 
     /// What the ports on a packet's way wrote into it came back with an acknowledgement: of the latest packet that reached the
-    /// receiver before it sent that, hop by hop. Told before [`on_ack`](Self::on_ack), to those whose [`Spec`] needs it.
+    /// receiver before it sent that, hop by hop. Told before [`on_ack`](Self::on_ack), to those whose [`Spec`] needs it; where the
+    /// host's adapter holds segments back, as soon as they reach that, so that a window set here may hold earlier.
     fn on_telemetry(&mut self, _hops: &[Hop]) {}
 
     /// A new episode of loss or classic ECN began: at most once per window of data [RFC 6675 §5, RFC 3168 §6.1.2].

@@ -68,7 +68,7 @@ impl Flowlet {
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "it is below the number of entries, and any 32 bits will do")]
-    pub(super) fn select(&mut self, now: Time, flow: u64) -> u32 {
+    pub(super) fn select(&mut self, now: Time, flow: u64, _: impl FnOnce() -> u32) -> u32 {
         let place = ((u128::from(mix(flow ^ self.salt)) * self.ends.len() as u128) >> 64) as usize;
         if now.as_ps() >= self.ends[place] {
             self.numbers[place] = (self.stream.next_u64() >> 32) as u32;
@@ -88,28 +88,28 @@ mod tests {
 
     fn flowlets(entries: u32) -> Flowlet {
         let config = Config { gap: Span::from_us(10), entries };
-        Flowlet::build(&config, Context { stream: SmallStream::new(3) })
+        Flowlet::build(&config, Context { stream: SmallStream::new(3), salt: 0 })
     }
 
     #[test]
     fn a_flowlet_lasts_until_a_gap() {
         let mut switch = flowlets(64);
         let mut now = Time::ZERO;
-        let first = switch.select(now, 5);
+        let first = switch.select(now, 5, || 0);
         // However long it lasts: each packet counts from the one before.
         for _ in 0..100 {
             now += Span::from_ns(9_999);
-            assert_eq!(switch.select(now, 5), first);
+            assert_eq!(switch.select(now, 5, || 0), first);
         }
         now += Span::from_us(10);
-        assert_ne!(switch.select(now, 5), first);
+        assert_ne!(switch.select(now, 5, || 0), first);
     }
 
     #[test]
     fn flows_have_flowlets_of_their_own() {
         let mut switch = flowlets(1 << 20);
-        let numbers: Vec<u32> = (0..20).map(|flow| switch.select(Time::ZERO, flow)).collect();
-        let again: Vec<u32> = (0..20).map(|flow| switch.select(at(9), flow)).collect();
+        let numbers: Vec<u32> = (0..20).map(|flow| switch.select(Time::ZERO, flow, || 0)).collect();
+        let again: Vec<u32> = (0..20).map(|flow| switch.select(at(9), flow, || 0)).collect();
         assert_eq!(numbers, again);
         assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]), "{numbers:?}");
     }
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn flows_that_share_an_entry_share_a_flowlet() {
         let mut switch = flowlets(1);
-        let first = switch.select(Time::ZERO, 1);
-        assert_eq!(switch.select(at(6), 2), first);
-        assert_eq!(switch.select(at(12), 1), first);
-        assert_ne!(switch.select(at(22), 1), first);
+        let first = switch.select(Time::ZERO, 1, || 0);
+        assert_eq!(switch.select(at(6), 2, || 0), first);
+        assert_eq!(switch.select(at(12), 1, || 0), first);
+        assert_ne!(switch.select(at(22), 1, || 0), first);
     }
 
     /// A pause of each flow at each packet: as spraying, all ways alike.
@@ -130,7 +130,7 @@ mod tests {
         let mut switch = flowlets(64);
         let mut counts = [0_i64; 4];
         for packet in 0..40_000 {
-            counts[(switch.select(at(10 * packet), 9) >> 30) as usize] += 1;
+            counts[(switch.select(at(10 * packet), 9, || 0) >> 30) as usize] += 1;
         }
         // √(40,000 · 1/4 · 3/4) = 86.6, four times.
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 347), "{counts:?}");

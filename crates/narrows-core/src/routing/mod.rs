@@ -11,7 +11,7 @@
 use alloc::vec::Vec;
 
 use crate::component::{Settings, Spec, Value};
-use crate::rng::SmallStream;
+use crate::rng::{SmallStream, mix};
 use crate::units::Time;
 
 pub mod flowlet;
@@ -31,6 +31,15 @@ pub const ECMP: Spec = Spec {
 pub struct Context {
     /// A stream of its own.
     pub stream: SmallStream,
+    /// What ECMP mixes into the hash of a flow at this switch.
+    pub salt: u64,
+}
+
+/// What ECMP makes of a flow's hash at a switch with this salt.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "the upper half of 64 bits")]
+pub fn salted(hash: u32, salt: u64) -> u32 {
+    (mix(u64::from(hash) ^ salt) >> 32) as u32
 }
 
 macro_rules! registry {
@@ -83,10 +92,10 @@ macro_rules! registry {
                 }
             }
 
-            /// A number for a packet of the flow with this key, which has come now: all 32 bits count alike, and the
-            /// same number selects the same of the same ways.
-            pub fn select(&mut self, now: Time, flow: u64) -> u32 {
-                match self { $(Routing::$policy(policy) => policy.select(now, flow),)* }
+            /// A number for a packet of the flow with this key and this hash, which has come now: all 32 bits count alike,
+            /// and the same number selects the same of the same ways.
+            pub fn select(&mut self, now: Time, flow: u64, hash: impl FnOnce() -> u32) -> u32 {
+                match self { $(Routing::$policy(policy) => policy.select(now, flow, hash),)* }
             }
         }
     };

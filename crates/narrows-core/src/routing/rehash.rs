@@ -1,13 +1,12 @@
 //! ECMP by a hash of the flow and of its label, which hosts choose: a TCP connection draws another label, and so another path, after
-//! rounds in which much was marked (protective load balancing, PLB [PLB]), and after each retransmission timeout
-//! [Linux `tcp_plb.c`, `tcp_write_timeout`]. Switches keep no state; what hosts do is in [`tcp::plb`](crate::tcp::plb).
+//! rounds in which much was marked (protective load balancing, PLB [PLB]); and where its path may be dead, after a retransmission
+//! timeout or when data comes twice (protective rerouting, PRR [PRR]). Switches keep no state; what hosts do is in `tcp/plb.rs`.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Context;
+use super::{Context, salted};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
-use crate::rng::mix;
 use crate::units::{Span, Time};
 
 /// Binary digits after the point of `threshold` (Linux `TCP_PLB_SCALE`).
@@ -20,12 +19,12 @@ pub const SPEC: Spec = Spec {
     source: "[PLB]",
     parameters: parameters! {
         "threshold": Kind::Real { bits: SHARE_BITS }, Value::Real(1 << (SHARE_BITS - 1)), (1, 1 << SHARE_BITS),
-            "share of a round's packets that were marked from which on the round is congested";
+            "share of marked packets at which a round counts as congested";
         "rounds": Kind::Count, Value::Count(12), (1, 31), "congested rounds in a row after which a flow changes its path";
         "idle-rounds": Kind::Count, Value::Count(3), (0, 31),
-            "the same while nothing is in flight, so that no packet overtakes another; 0: never for that reason";
+            "the same while nothing is in flight, so that no packet overtakes another; 0: off; above `rounds`: no effect";
         "suspend": Kind::Span, Value::Span(Span::from_secs(60)), (0, Span::from_secs(3_600).as_ps()),
-            "after a timeout rounds count for nothing, for a random time between this and its double";
+            "for a random time from this to its double after a timeout, congested rounds change no path; they are still counted";
     },
 };
 
@@ -64,55 +63,18 @@ impl Config {
     }
 }
 
-/// What a switch does: see the [module](self).
+/// What a switch does: the same as ECMP, by a hash that takes in the label.
 #[derive(Clone, Debug)]
 pub struct Rehash {
-    /// So that two switches in a row choose independently.
     salt: u64,
 }
 
 impl Rehash {
     pub(super) fn build(_: &Config, context: Context) -> Rehash {
-        let mut stream = context.stream;
-        Rehash { salt: stream.next_u64() }
+        Rehash { salt: context.salt }
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the upper half of 64 bits")]
-    pub(super) fn select(&mut self, _: Time, flow: u64) -> u32 {
-        (mix(mix(flow) ^ self.salt) >> 32) as u32
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::SmallStream;
-
-    fn switch(seed: u64) -> Rehash {
-        let config = Config { threshold: 128, rounds: 12, idle_rounds: 3, suspend: Span::from_secs(60) };
-        Rehash::build(&config, Context { stream: SmallStream::new(seed) })
-    }
-
-    #[test]
-    fn a_flow_keeps_its_path_and_another_label_is_another_flow() {
-        let mut switch = switch(1);
-        for flow in 0..100 {
-            assert_eq!(switch.select(Time::ZERO, flow), switch.select(Time::ZERO + Span::from_secs(1), flow));
-        }
-        // √(40,000 · 1/4 · 3/4) = 86.6, four times.
-        let mut counts = [0_i64; 4];
-        (0..40_000).for_each(|flow| counts[(switch.select(Time::ZERO, flow << 40 | 7) >> 30) as usize] += 1);
-        assert!(counts.iter().all(|count| (count - 10_000).abs() < 347), "{counts:?}");
-    }
-
-    /// Of flows that one switch sends the same of four ways, the next sends a quarter each way.
-    #[test]
-    fn two_switches_in_a_row_choose_independently() {
-        let (mut first, mut second) = (switch(1), switch(2));
-        let mut counts = [0_i64; 4];
-        for flow in (0..160_000).filter(|&flow| first.select(Time::ZERO, flow) >> 30 == 0) {
-            counts[(second.select(Time::ZERO, flow) >> 30) as usize] += 1;
-        }
-        assert!(counts.iter().all(|count| (count - 10_000).abs() < 500), "{counts:?}");
+    pub(super) fn select(&mut self, _: Time, _: u64, hash: impl FnOnce() -> u32) -> u32 {
+        salted(hash(), self.salt)
     }
 }

@@ -45,7 +45,7 @@ impl Spray {
         Spray { stream: context.stream }
     }
 
-    pub(super) fn select(&mut self, _: Time, _: u64) -> u32 {
+    pub(super) fn select(&mut self, _: Time, _: u64, _: impl FnOnce() -> u32) -> u32 {
         (self.stream.next_u64() >> 32) as u32
     }
 }
@@ -59,10 +59,10 @@ mod tests {
     #[test]
     fn packets_of_one_flow_spread_evenly() {
         const PACKETS: u32 = 80_000;
-        let mut spray = Spray::build(&Config {}, Context { stream: SmallStream::new(7) });
+        let mut spray = Spray::build(&Config {}, Context { stream: SmallStream::new(7), salt: 0 });
         let mut counts = [0_i64; 8];
         for _ in 0..PACKETS {
-            counts[(spray.select(Time::ZERO, 1) >> 29) as usize] += 1;
+            counts[(spray.select(Time::ZERO, 1, || 0) >> 29) as usize] += 1;
         }
         // The deviation of one of them: √(80,000 · 1/8 · 7/8) = 93.5.
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 374), "{counts:?}");

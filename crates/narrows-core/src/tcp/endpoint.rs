@@ -171,6 +171,9 @@ impl Endpoint {
             }
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let before = self.receiver.next_expected();
+            if piece.end <= before {
+                self.sender.note_repeated_data(piece.start);
+            }
             self.receiver.handle(now, piece, stack);
             if stack.profile.adaptive_buffers.is_some() {
                 let bytes = self.receiver.next_expected().since(before);
@@ -199,6 +202,7 @@ impl Endpoint {
             // The SYN came again: our SYN-ACK was lost.
             Handshake::SynReceived { tries, .. } if !answers => {
                 self.handshake = Handshake::SynReceived { at: None, tries };
+                self.sender.leave_path();
             }
             Handshake::SynSent { at, tries } if answers => {
                 self.establish(now, at.filter(|_| tries == 1), stack);
@@ -269,7 +273,7 @@ impl Endpoint {
         self.receiver.handle_timeout(now);
         if self.handshake_timer <= now {
             self.handshake_timer = Time::NEVER;
-            self.sender.change_path(now);
+            self.sender.leave_path();
             match self.handshake {
                 Handshake::SynSent { at, tries } => {
                     self.sender.rto_wait += at.map_or(Span::ZERO, |at| now.since(at));

@@ -1,8 +1,11 @@
 //! Protective load balancing (PLB): a connection draws another label, by which switches choose among equal paths, after rounds in
-//! which much was marked; rather while nothing is in flight, when no packet can overtake another [PLB, Linux `tcp_plb.c`]. After a
-//! retransmission timeout it does so at once, and then leaves rounds out of account for a while: the path that it took may have been
-//! dead, and what it flees from alive.
+//! which much was marked; rather while nothing is in flight, when no packet can overtake another [PLB, Linux `tcp_plb.c`].
+//!
+//! Protective rerouting (PRR): where its path may be dead it draws another at once, after a timeout, or when data comes again and
+//! again because acknowledgements are lost [PRR, Linux `tcp_write_timeout`, `tcp_rcv_spurious_retrans`]. For a while after a timeout
+//! congested rounds change no path: what it leaves then may be alive, and what it finds dead.
 
+use crate::packet::Seq;
 use crate::rng::SmallStream;
 use crate::routing::rehash::{Config, SHARE_BITS};
 use crate::units::{Span, Time};
@@ -20,13 +23,16 @@ pub(super) struct Plb {
     marked: u64,
     congested_rounds: u8,
     suspended_until: Time,
+    /// Where the data began that came twice last.
+    repeated: Option<Seq>,
 }
 
 impl Plb {
     /// Labels have these bits, and the first is 0.
     pub(super) fn new(config: Config, labels: u32, stream: SmallStream) -> Plb {
-        let (delivered, marked, congested_rounds, suspended_until) = (0, 0, 0, Time::ZERO);
-        Plb { config, labels, label: 0, stream, delivered, marked, congested_rounds, suspended_until }
+        let (delivered, marked, congested_rounds) = (0, 0, 0);
+        let (suspended_until, repeated) = (Time::ZERO, None);
+        Plb { config, labels, label: 0, stream, delivered, marked, congested_rounds, suspended_until, repeated }
     }
 
     /// By which packets are labelled.
@@ -53,9 +59,25 @@ impl Plb {
         self.check(now, true);
     }
 
-    /// A retransmission timer expired, a SYN's too.
-    pub(super) fn on_timeout(&mut self, now: Time) {
+    /// The path may be dead: a SYN or its answer came to nothing.
+    pub(super) fn on_dead_path(&mut self) {
         self.draw();
+    }
+
+    /// Data that begins at `seq` was here before. If the same comes a third time the peer hears no acknowledgement: their path may be
+    /// dead (Linux `tcp_rcv_spurious_retrans`).
+    pub(super) fn on_repeated_data(&mut self, seq: Seq) {
+        if self.repeated.replace(seq) == Some(seq) {
+            self.draw();
+        }
+    }
+
+    /// The retransmission timer expired; `repeated` if for data that had its timeout before, without progress.
+    pub(super) fn on_timeout(&mut self, now: Time, repeated: bool) {
+        self.draw();
+        if repeated {
+            return;
+        }
         self.congested_rounds = 0;
         let suspend = self.config.suspend.as_ps();
         let more = (u128::from(self.stream.next_u64()) * u128::from(suspend)) >> 64;
@@ -134,19 +156,39 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_changes_the_path_at_once_and_suspends_the_rest() {
+    fn a_timeout_changes_the_path_at_once_and_congested_rounds_none_for_a_while() {
         for seed in 0..20 {
             let mut plb = Plb { stream: SmallStream::new(seed), ..plb(1, 1) };
-            plb.on_timeout(at(1_000));
+            plb.on_timeout(at(1_000), false);
             let first = plb.label();
             assert_ne!(first, 0);
             let until = plb.suspended_until;
             assert!((at(61_000)..at(121_000)).contains(&until), "{until}");
             plb.on_ack(until - Span::from_ns(1), (5, 5), true, false);
             assert_eq!(plb.label(), first);
-            plb.on_timeout(at(2_000));
-            assert_ne!(plb.label(), first, "another timeout");
+            plb.on_timeout(at(2_000), true);
+            let second = plb.label();
+            assert_ne!(second, first, "another timeout");
+            assert_eq!(plb.suspended_until, until, "for the same data");
+            // What was counted meanwhile counts.
+            plb.on_ack(until, (5, 0), false, false);
+            assert_eq!(plb.label(), second);
+            plb.on_start(until);
+            assert_ne!(plb.label(), second);
         }
+    }
+
+    #[test]
+    fn data_that_comes_a_third_time_changes_the_path_of_acknowledgements() {
+        let mut plb = plb(12, 3);
+        let (one, other) = (Seq::FIRST, Seq::FIRST.plus(1_448));
+        for seq in [one, other, one] {
+            plb.on_repeated_data(seq);
+            assert_eq!(plb.label(), 0, "each for the first time, or not twice in a row");
+        }
+        plb.on_repeated_data(one);
+        assert_ne!(plb.label(), 0);
+        assert_eq!(plb.suspended_until, Time::ZERO);
     }
 
     #[test]

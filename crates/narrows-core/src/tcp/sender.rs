@@ -344,10 +344,17 @@ impl Sender {
         self.plb.as_ref().map_or(0, |plb| plb.label())
     }
 
-    /// A retransmission timer expired, this half's or the handshake's: the path may be dead.
-    pub(super) fn change_path(&mut self, now: Time) {
+    /// The handshake makes no progress: the path may be dead.
+    pub(super) fn leave_path(&mut self) {
         if let Some(plb) = &mut self.plb {
-            plb.on_timeout(now);
+            plb.on_dead_path();
+        }
+    }
+
+    /// The peer sent data again that was here.
+    pub(super) fn note_repeated_data(&mut self, seq: Seq) {
+        if let Some(plb) = &mut self.plb {
+            plb.on_repeated_data(seq);
         }
     }
 

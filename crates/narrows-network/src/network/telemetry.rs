@@ -1,16 +1,18 @@
 //! Telemetry as drivers see it: taken out of packets, and sent back beside others.
 
 use narrows_core::telemetry::Hop;
-use narrows_plan::Graph;
+use narrows_plan::{Graph, RoutingConfig};
 
 use super::{Network, Payload};
 use crate::route::GraphError;
 
-/// Refuses telemetry beside an edge pair: a packet has room for what either puts beside it, not for both.
+/// Refuses beside an edge pair telemetry, as a packet has room for what either puts beside it, not for both; and labels of paths, as
+/// edges know a flow by what they are a part of.
 pub(super) fn check(graph: &Graph) -> Result<(), GraphError> {
     let bridge = (0..).zip(&graph.links).find(|(_, link)| link.bridge.is_some());
     match bridge {
         Some((id, _)) if graph.links.iter().any(|link| link.telemetry) => Err(GraphError::BridgedTelemetry(id)),
+        Some((id, _)) if matches!(graph.routing, Some(RoutingConfig::Rehash(_))) => Err(GraphError::BridgedLabels(id)),
         _ => Ok(()),
     }
 }

@@ -92,7 +92,9 @@ impl<P: Payload> Network<P> {
     pub(super) fn way(&mut self, now: Time, switch: u32, packet: &P) -> u32 {
         let destination = packet.destination();
         match self.policies.get_mut(switch as usize) {
-            Some(policy) => self.routes.selected_link(switch, destination, || policy.select(now, packet.flow_key())),
+            Some(policy) => self
+                .routes
+                .selected_link(switch, destination, || policy.select(now, packet.flow_key(), || packet.flow_hash())),
             None => self.routes.next_link(switch, destination, || packet.flow_hash()),
         }
     }
@@ -112,9 +114,9 @@ fn links(steps: &[(u32, u32)], last: u32) -> Vec<u32> {
 pub(super) fn policies(graph: &Graph, seed: u64, routes: &Routes) -> Vec<Routing> {
     let Some(config) = graph.routing.filter(|_| routes.has_choice()) else { return Vec::new() };
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
-    let policy = |name: &str| {
+    let policy = |name: &str, salt: u64| {
         let stream = Stream::named(seed, &format!("routing/{name}")).small();
-        Routing::new(&config, Context { stream })
+        Routing::new(&config, Context { stream, salt })
     };
-    switches.map(|node| policy(&node.name)).collect()
+    switches.zip(routes.salts()).map(|(node, &salt)| policy(&node.name, salt)).collect()
 }

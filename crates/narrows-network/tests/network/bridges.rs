@@ -4,9 +4,10 @@ use crate::support::{Packet, connect, graph};
 use narrows_core::edge::dcib::{Config, Share};
 use narrows_core::queue::SchedulerConfig;
 use narrows_core::queue::scheduler::drr;
+use narrows_core::routing::rehash;
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered, Partition};
-use narrows_plan::{Graph, LossOf};
+use narrows_plan::{Graph, LossOf, RoutingConfig};
 
 const GBPS: Rate = Rate::from_gbps(1);
 const DELAY: Span = Span::from_ms(1);
@@ -138,4 +139,11 @@ fn a_bridge_has_no_place_for_telemetry() {
     assert!(Network::<Packet>::new(&graph, 1).is_ok());
     graph.links[1].telemetry = true;
     assert!(matches!(Network::<Packet>::new(&graph, 1), Err(GraphError::BridgedTelemetry(4))));
+}
+
+#[test]
+fn a_bridge_knows_no_flow_whose_label_changes() {
+    let config = rehash::Config { threshold: 128, rounds: 12, idle_rounds: 3, suspend: Span::ZERO };
+    let graph = Graph { routing: Some(RoutingConfig::Rehash(config)), ..pair() };
+    assert!(matches!(Network::<Packet>::new(&graph, 1), Err(GraphError::BridgedLabels(4))));
 }

@@ -117,3 +117,21 @@ fn flows_that_rehash_and_an_edge_pair_are_refused_together() {
     plans(&text.replace("\"rehash\"", "\"spray\""));
     plans(&text.replace("bridge = \"dcib\"", ""));
 }
+
+#[test]
+fn rehashing_without_marks_is_warned_of() {
+    let missing = |text: &str| {
+        let experiment = crate::load_str(text, &Default::default(), &Default::default()).unwrap();
+        let said = "`routing = \"rehash\"` changes paths after timeouts alone: ";
+        let found = experiment.warnings.iter().find_map(|warning| warning.text.strip_prefix(said));
+        found.map(str::to_owned)
+    };
+    let marks = "[topology.leaf-spine.fabric.aqm.threshold]\nmark-at = \"20pkt\"";
+    let of = |routing: &str, controller: &str, marks: &str| {
+        text(&format!("routing = \"{routing}\""), "", "leaf-spine", marks).replace("cubic", controller)
+    };
+    assert_eq!(missing(&of("rehash", "cubic", marks)).as_deref(), Some("no traffic over TCP uses ECN"));
+    assert_eq!(missing(&of("rehash", "dctcp", "")).as_deref(), Some("no port marks packets"));
+    assert_eq!(missing(&of("rehash", "dctcp", marks)), None);
+    assert_eq!(missing(&of("spray", "cubic", "")), None);
+}

@@ -6,6 +6,7 @@ impl Simulation<'_> {
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
     /// is acknowledged without any state [RFC 9293 §3.6.1, TIME-WAIT].
     #[inline(never)]
+    #[allow(clippy::cast_possible_truncation, reason = "the upper half of 64 bits")]
     pub(super) fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: Segment) {
         if segment.length == 0 {
             return;
@@ -29,8 +30,10 @@ impl Simulation<'_> {
             (answer.timestamp, answer.timestamp_echo) = (profile.timestamp(now), segment.timestamp);
         }
         let to = if side == Side::Opener { source } else { numbering.opener(connection) };
-        let packet =
-            Packet::pack(&answer, connection, Recipient::new(to, side.other()), *service_class, &mut self.pool);
+        // Where hosts choose paths, each answer takes its own: nothing tells that one is dead.
+        let label = (mix(u64::from(segment.timestamp)) >> 32) as u32 & numbering.labels();
+        let number = numbering.unlabelled(connection) | label;
+        let packet = Packet::pack(&answer, number, Recipient::new(to, side.other()), *service_class, &mut self.pool);
         let port = self.network.host_link(host);
         if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
             packet.unpack(&mut self.pool);

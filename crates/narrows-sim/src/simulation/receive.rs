@@ -106,7 +106,12 @@ impl Simulation<'_> {
                 for packet in part {
                     let connection = packet.connection;
                     if packet.is_special() {
-                        merging.flush_one(connection, |_, run| self.handle_run(now, host, connection, run));
+                        // Nothing overtakes what came before it of its connection, whatever paths either took.
+                        if self.connections.numbering.labels() == 0 {
+                            merging.flush_one(connection, |_, run| self.handle_run(now, host, connection, run));
+                        } else {
+                            merging.flush(|connection, run| self.handle_run(now, host, connection, run));
+                        }
                         self.handle_packet(now, host, packet);
                         self.note();
                         continue;

@@ -40,9 +40,11 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Survey, SimError> {
         kept += pool * u64::from(numbered);
     }
     let most = |of: &[u64]| of.iter().copied().max().unwrap_or(0) + 2 * kept;
-    let usual = Numbering::of(numbered, most(&opened));
     let choose_paths = matches!(graph.routing, Some(RoutingConfig::Rehash(_)));
-    let numbering = if choose_paths { usual.with_labels(most(&begun)) } else { usual };
+    let numbering = match choose_paths {
+        true => Numbering::labelled(numbered, most(&begun)),
+        false => Numbering::of(numbered, most(&opened)),
+    };
     match opened.iter().position(|&connections| connections > u64::from(numbering.per_host())) {
         None => {
             let names = Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS })?;

@@ -147,6 +147,18 @@ fn flows_that_rehash_find_paths_of_their_own() {
     }
 }
 
+/// Where nothing is marked and no timer expires, rehashing is ECMP, flow by flow.
+#[test]
+fn flows_that_need_not_rehash_take_the_paths_of_ecmp() {
+    let flows = "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-*\"\nto = \"l2-*\"";
+    for seed in 1..4 {
+        let rows = |routing: &str| run(&plan(4, 4, routing, flows), seed);
+        let (hashed, rehashed) = (rows("\"ecmp\""), rows("\"rehash\""));
+        assert_eq!(hashed.flows, rehashed.flows);
+        assert_eq!(hashed.ports, rehashed.ports);
+    }
+}
+
 /// The path of a flow goes down for good after 5 ms, and its host hears of it by the timeout alone.
 #[test]
 fn a_timeout_leads_off_a_dead_path() {
@@ -166,7 +178,32 @@ fn a_timeout_leads_off_a_dead_path() {
         };
         // In 5 ms it had no more than 6.25 MB; a timeout takes 200 ms at least, and some labels lead back to the dead link.
         assert!(after_outage("\"ecmp\"") < 6_250_000);
-        assert!(after_outage("\"rehash\"") > 500_000_000);
+        assert!(after_outage("\"rehash\"") > 100_000_000);
+    }
+}
+
+/// The path of a flow's acknowledgements goes down for good: the sender's timeouts change the path of data alone, and the receiver
+/// hears the same data again and again.
+#[test]
+fn acknowledgements_leave_a_dead_path_too() {
+    let flow = "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-1\"\nto = \"l2-1\"";
+    for seed in 1..6 {
+        let after_outage = |routing: &str| {
+            let healthy = plan(4, 1, routing, flow);
+            let back = |port: &&PortRow| {
+                let name = &healthy.network.links[port.port as usize].name;
+                name.starts_with("leaf-2->spine-") && port.sent_packets > 0
+            };
+            let results = run(&healthy, seed);
+            let path = healthy.network.links[results.ports.iter().find(back).unwrap().port as usize].name.clone();
+            let event = format!("\n[[event]]\nlink = \"{path}\"\nat = \"5ms\"\ndown = true");
+            let mut plan = plan(4, 1, routing, &format!("{flow}{event}"));
+            plan.schedule.end = Time::ZERO + Span::from_secs(4);
+            run(&plan, seed).flows[0].received_bytes
+        };
+        assert!(after_outage("\"ecmp\"") < 6_250_000);
+        // Two timeouts, of 200 and 400 ms, and as many again for each label that leads back.
+        assert!(after_outage("\"rehash\"") > 200_000_000);
     }
 }
 

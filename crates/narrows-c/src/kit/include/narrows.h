@@ -110,8 +110,9 @@ struct narrows_controller {
 	/* An acknowledgement delivers something or reports a mark. */
 	void (*on_ack)(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path);
 	/*
-	 * A packet was found lost. An acknowledgement that finds losses tells of each before `on_ack`, with the path as it was before.
-	 * A timeout tells of those that it gives up after `on_timeout`; no `on_ack` counts them.
+	 * A packet was found lost. If an acknowledgement finds it, this comes before its `on_ack`, which counts it, with the path as it
+	 * was before. If the timer that waits for reordering does, before `on_congestion`; the next `on_ack` counts it, unless a timeout
+	 * comes first. If a timeout gives it up, after `on_timeout`, and no `on_ack` counts it.
 	 */
 	void (*on_lost)(struct narrows_sender *s, const struct narrows_lost *lost, const struct narrows_path *path);
 	/* What switches wrote into the latest packet that reached the receiver came back, in their order; before `on_ack`. */

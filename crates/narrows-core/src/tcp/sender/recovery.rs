@@ -301,7 +301,6 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
-        self.change_path(now);
         self.rto_wait += now.since(self.armed_at);
         // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
         // another (Linux `tcp_enter_loss`).
@@ -311,6 +310,9 @@ impl Sender {
                 Phase::EcnReduction | Phase::Recovery => true,
                 Phase::Loss => self.expiries > 0,
             };
+        if let Some(plb) = &mut self.plb {
+            plb.on_timeout(now, repeated);
+        }
         self.refresh_path();
         let window = self.controller.on_timeout(now, repeated, &self.path);
         self.take_window(window);
