@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
@@ -391,3 +392,21 @@ class Driven:
 
     def _refuse(self, route):
         route.abort()
+
+
+@pytest.fixture
+def linux_modules(folder):
+    """The working directory, with the files of the modules."""
+    if named := os.environ.get("LINUX_SOURCE"):
+        for path in (Path(named) / "net" / "ipv4").glob("tcp_*.[ch]"):
+            shutil.copy(path, folder)
+        return folder
+    packed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
+    if not packed:
+        pytest.skip("LINUX_SOURCE names no kernel source, and no linux-source package is installed: no module is tried")
+    with tarfile.open(packed[0]) as archive:
+        for member in archive:
+            path = Path(member.name)
+            if path.match("linux-source-*/net/ipv4/tcp_*.[ch]"):
+                (folder / path.name).write_bytes(archive.extractfile(member).read())
+    return folder

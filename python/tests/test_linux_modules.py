@@ -4,11 +4,6 @@ The modules are those of the kernel's source, of which nothing is in the project
 Debian's package linux-source-6.1 is installed.
 """
 
-import os
-import shutil
-import tarfile
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -46,24 +41,6 @@ queues = "10ms"
 BOTTLENECK = "switch-left->switch-right"
 
 
-@pytest.fixture
-def modules(folder):
-    """The working directory, with the files of the modules."""
-    if named := os.environ.get("LINUX_SOURCE"):
-        for path in (Path(named) / "net" / "ipv4").glob("tcp_*.[ch]"):
-            shutil.copy(path, folder)
-        return folder
-    packed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
-    if not packed:
-        pytest.skip("LINUX_SOURCE names no kernel source, and no linux-source package is installed: no module is tried")
-    with tarfile.open(packed[0]) as archive:
-        for member in archive:
-            path = Path(member.name)
-            if path.match("linux-source-*/net/ipv4/tcp_*.[ch]"):
-                (folder / path.name).write_bytes(archive.extractfile(member).read())
-    return folder
-
-
 def experiment(fabric, pairs, schemes):
     """Schemes by name, as `cc` takes them."""
     mark = 'set = { "fabric.aqm.threshold.mark-at" = "40pkt" }\n'
@@ -80,11 +57,11 @@ def goodput_and_queue(results):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_ours_do_what_linux_own_do(modules, network):
+def test_ours_do_what_linux_own_do(linux_modules, network):
     # Of BBR the version that the module is of.
     ours = {name: f'"{name}"' for name in OURS} | {"bbr": '{ bbr = { version = "linux-6" } }'}
     schemes = ours | {f"linux-{name}": f'{{ file = "tcp_{name}.c" }}' for name in OURS}
-    (modules / "one.toml").write_text(f'name = "{network}"\n' + experiment(*NETWORKS[network], schemes))
+    (linux_modules / "one.toml").write_text(f'name = "{network}"\n' + experiment(*NETWORKS[network], schemes))
     goodput, queue = goodput_and_queue(api.run("one.toml").join())
     for name in OURS:
         print(f"{network:<10} {name:<6} Mbit/s {goodput[name]:6.1f} {goodput[f'linux-{name}']:6.1f}", end="  ")
@@ -93,9 +70,9 @@ def test_ours_do_what_linux_own_do(modules, network):
         assert queue[name] == pytest.approx(queue[f"linux-{name}"], rel=0.1), name
 
 
-def test_every_module_but_one_carries_traffic(modules):
+def test_every_module_but_one_carries_traffic(linux_modules):
     schemes = {name: f'{{ file = "tcp_{name}.c" }}' for name in OTHERS}
-    (modules / "all.toml").write_text('name = "all"\n' + experiment(*NETWORKS["wide"], schemes))
+    (linux_modules / "all.toml").write_text('name = "all"\n' + experiment(*NETWORKS["wide"], schemes))
     goodput, _ = goodput_and_queue(api.run("all.toml", seeds=1).join())
     assert goodput.keys() == set(OTHERS)
     assert min(goodput.values()) > 150, goodput
