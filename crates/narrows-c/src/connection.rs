@@ -20,7 +20,7 @@ use crate::socket::{AckSample, INFINITE, PACING_NEEDED, RateSample, STATE, Socke
 use crate::watchdog::Call;
 
 /// Jiffies per second: `CONFIG_HZ` of `runtime.c`.
-const HZ: u64 = 1_000;
+const HZ: u64 = 250;
 const CA_ACK_SLOWPATH: u32 = 1;
 const CA_ACK_WIN_UPDATE: u32 = 2;
 const CA_ACK_ECE: u32 = 4;
@@ -266,7 +266,9 @@ impl CongestionControl for Connection {
         socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
         if let Some(in_ack_event) = self.ops().in_ack_event {
             // The kernel counts what was delivered after this hook.
-            let is_slow = ack.ece || !ack.in_order || ack.phase != Phase::Open;
+            // So does the acknowledgement that ends an episode: its window is hardly ever the one predicted.
+            let is_open = (self.phase, ack.phase) == (Phase::Open, Phase::Open);
+            let is_slow = ack.ece || !ack.in_order || !is_open;
             let flags =
                 if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
             self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });

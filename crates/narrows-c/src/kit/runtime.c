@@ -17,7 +17,7 @@ __u64 *narrows_stream;
 /* Ends the run; does not return. */
 void (*narrows_fail)(const char *file, __u32 line, const char *what);
 
-unsigned long CONFIG_HZ = 1000;
+unsigned long CONFIG_HZ = 250;
 
 /* How the structures are laid out: socket.rs compares. */
 const __u32 narrows_layout[] = {

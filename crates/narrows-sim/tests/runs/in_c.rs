@@ -113,6 +113,20 @@ fn state_beside_the_controllers_own_is_a_connections() {
     assert_eq!(windows.fold(0.0, f64::max), 60.0, "each connection counts to 50 by itself");
 }
 
+/// An acknowledgement that ends an episode is none that the kernel had predicted: a window that tells which were wrong shows that none is.
+#[test]
+fn acknowledgements_of_an_episode_take_the_slow_path_and_jiffies_are_of_four_milliseconds() {
+    let hook = "int slow, fast; SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, __u32 flags) { \
+                    int open = inet_csk(sk)->icsk_ca_state == TCP_CA_Open; \
+                    if (!open && !(flags & CA_ACK_SLOWPATH)) tcp_sk(sk)->snd_cwnd = 0; \
+                    if (tcp_sk(sk)->tcp_mstamp / 4000 != tcp_jiffies32) tcp_sk(sk)->snd_cwnd = 0; \
+                    if (open) fast += !(flags & CA_ACK_SLOWPATH); else slow++; }";
+    let avoid = "if (slow > 300 && fast > 3000) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
+    let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".in_ack_event = (void *)one_event, .name =");
+    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
+    assert_eq!(message(&text), seen, "both kinds are seen, and no hook before it found fault");
+}
+
 #[test]
 fn a_file_that_is_no_controller_is_refused_with_the_reason() {
     let refused = |text: &str, name| inspect(&source(text), name).expect_err("it is no controller");

@@ -102,8 +102,8 @@ static inline int fls64(u64 x) { return x ? 64 - __builtin_clzll(x) : 0; }
 static inline int fls(u32 x) { return x ? 32 - __builtin_clz(x) : 0; }
 static inline int ilog2(u64 x) { return fls64(x) - 1; }
 
-/* Time: jiffies of a millisecond. */
-#define HZ 1000
+/* Time: jiffies of 4 ms, as of Debian's kernels. */
+#define HZ 250
 #define TCP_TS_HZ 1000
 #define MSEC_PER_SEC 1000L
 #define USEC_PER_MSEC 1000L
@@ -112,10 +112,10 @@ static inline int ilog2(u64 x) { return fls64(x) - 1; }
 #define USEC_PER_SEC 1000000L
 #define NSEC_PER_SEC 1000000000L
 #define jiffies ((unsigned long)bpf_jiffies64())
-static inline unsigned long usecs_to_jiffies(unsigned int us) { return (us + 999) / 1000; }
-static inline unsigned long msecs_to_jiffies(unsigned int ms) { return ms; }
-static inline unsigned int jiffies_to_usecs(unsigned long j) { return 1000 * j; }
-static inline unsigned int jiffies_to_msecs(unsigned long j) { return j; }
+static inline unsigned long usecs_to_jiffies(unsigned int us) { return (us + USEC_PER_SEC / HZ - 1) / (USEC_PER_SEC / HZ); }
+static inline unsigned long msecs_to_jiffies(unsigned int ms) { return (ms + MSEC_PER_SEC / HZ - 1) / (MSEC_PER_SEC / HZ); }
+static inline unsigned int jiffies_to_usecs(unsigned long j) { return USEC_PER_SEC / HZ * j; }
+static inline unsigned int jiffies_to_msecs(unsigned long j) { return MSEC_PER_SEC / HZ * j; }
 static inline u64 local_clock(void) { return bpf_ktime_get_ns(); }
 static inline u64 ktime_get_ns(void) { return bpf_ktime_get_ns(); }
 static inline u64 tcp_clock_ns(void) { return bpf_ktime_get_ns(); }
