@@ -1,8 +1,8 @@
 """Linux's own modules on four networks: their source in the simulator, and the same modules in the guest's kernel.
 
-`LINUX_SOURCE` names the folder of the source that the guest's kernel is made of, that of Debian's linux-source-6.1. Three
-quarters of an hour of a processor. Skipped, with the reason, where narrowsd, QEMU, the guest's kernel or the source is
-missing.
+`LINUX_SOURCE` names the folder of the source that the guest's kernel is made of, that of Debian's linux-source-6.1.
+Three quarters of an hour of a processor. Skipped, with the reason, where narrowsd, QEMU, the guest's kernel or the
+source is missing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ pytestmark = [
     pytest.mark.guest,
     pytest.mark.system,
     pytest.mark.skipif(MISSING is not None, reason=f"no guest here: {MISSING}"),
-    pytest.mark.skipif(
-        "LINUX_SOURCE" not in os.environ, reason="LINUX_SOURCE names no kernel source: no module is tried"
-    ),
+    pytest.mark.skipif("LINUX_SOURCE" not in os.environ, reason="LINUX_SOURCE names no source: nothing tried"),
 ]
 
 
