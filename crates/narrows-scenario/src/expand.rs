@@ -548,12 +548,10 @@ fn plan(
             (network.routing, network.links.iter().find(|link| link.bridge.is_some()))
         {
             let sentence = format!(
-                "flows change their labels (`routing = \"rehash\"`), and the edge pair of `{}` knows a flow by its label",
+                "hosts change the labels of flows (`routing = \"rehash\"`), and the edge pair (`bridge`) of `{}` needs them to stay",
                 link.name
             );
-            return Err(
-                Problem::new(sentence, "set `bridge = \"none\"`, or choose another routing policy").at(&routing.span)
-            );
+            return Err(Problem::new(sentence, "take `routing` away, or set `bridge = \"none\"`").at(&routing.span));
         }
     }
     events::place(&file.event, &mut network, &named)?;

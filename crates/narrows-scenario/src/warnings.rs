@@ -50,7 +50,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(outages::doubts(plan));
         said.extend(unsettled(plan, &routes));
         said.extend(unrouted(plan, &routes));
-        said.extend(unmoved(plan));
+        said.extend(unmoved(plan, &routes));
         said.extend(unweighed(plan, &routes));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
@@ -90,9 +90,15 @@ fn unrouted(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
 }
 
 /// Flows that are to leave congested paths, and are told of no congestion but by timeouts.
-fn unmoved(plan: &Plan) -> Option<Said> {
-    if !matches!(plan.network.routing, Some(RoutingConfig::Rehash(_))) {
+fn unmoved(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
+    if !matches!(plan.network.routing, Some(RoutingConfig::Rehash(_))) || !routes.has_choice() {
         return None;
+    }
+    if !plan.traffic.iter().any(|traffic| traffic.transport.is_tcp()) {
+        return Some((
+            "`routing = \"rehash\"` changes nothing: there is no traffic over TCP".to_owned(),
+            "take `routing` away, or choose another routing policy".to_owned(),
+        ));
     }
     let hears = |traffic: &Traffic| traffic.transport.is_tcp() && traffic.controller.ecn;
     let missing = if !plan.traffic.iter().any(hears) {

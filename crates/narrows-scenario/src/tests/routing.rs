@@ -111,8 +111,8 @@ fn flows_that_rehash_and_an_edge_pair_are_refused_together() {
     let text = text("routing = \"rehash\"", "", "two-datacenters", "[topology.two-datacenters.wan]\nbridge = \"dcib\"");
     let text = text.replace("*1-1", "a1-1").replace("*2-1", "b1-1");
     let error = crate::load_str(&text, &Default::default(), &Default::default()).unwrap_err().render();
-    assert!(error.contains("knows a flow by its label") && error.contains(":1:11"), "{error}");
-    assert!(error.contains("set `bridge = \"none\"`, or choose another routing policy"), "{error}");
+    assert!(error.contains("the edge pair (`bridge`) of `border-a->border-b` needs them to stay"), "{error}");
+    assert!(error.contains(":1:11") && error.contains("take `routing` away, or set `bridge = \"none\"`"), "{error}");
     // Without either it is fine.
     plans(&text.replace("\"rehash\"", "\"spray\""));
     plans(&text.replace("bridge = \"dcib\"", ""));
@@ -134,4 +134,16 @@ fn rehashing_without_marks_is_warned_of() {
     assert_eq!(missing(&of("rehash", "dctcp", "")).as_deref(), Some("no port marks packets"));
     assert_eq!(missing(&of("rehash", "dctcp", marks)), None);
     assert_eq!(missing(&of("spray", "cubic", "")), None);
+    // Where it changes nothing at all, that is what is said.
+    let said = |text: &str| {
+        let experiment = crate::load_str(text, &Default::default(), &Default::default()).unwrap();
+        let texts = experiment.warnings.into_iter().map(|warning| warning.text);
+        texts.filter(|text| text.starts_with("`routing")).collect::<Vec<_>>()
+    };
+    let datagrams =
+        of("rehash", "dctcp", marks).replace("long = {}", "long = {}\ntransport = { datagram = { rate = \"1Mbps\" } }");
+    assert_eq!(said(&datagrams), ["`routing = \"rehash\"` changes nothing: there is no traffic over TCP"]);
+    let one_path =
+        text("routing = \"rehash\"", "", "two-datacenters", "").replace("*1-1", "a1-1").replace("*2-1", "b1-1");
+    assert_eq!(said(&one_path), ["`routing = \"rehash\"` changes nothing: no switch has several equally short paths"]);
 }
