@@ -193,7 +193,10 @@ def _find(name: str, specs: list[dict[str, Any]]) -> dict[str, Any]:
     for spec in specs:
         if spec["name"] == name:
             return spec
-    raise bad_input(f"no controller is called '{name}'", f"there are: {', '.join(str(spec['name']) for spec in specs)}")
+    names = ", ".join(str(spec["name"]) for spec in specs)
+    raise bad_input(
+        f"no controller is called '{name}'", f"there are: {names}; `narrows show {name}` looks among all components"
+    )
 
 
 def _text(value: object) -> str:
