@@ -63,7 +63,9 @@ ERRORS = [
     ),
     (
         ("cc", "show", "reno"),
-        "error: no controller is called 'reno'\n  help: there are: " + ", ".join(CONTROLLERS) + "\n",
+        "error: no controller is called 'reno'\n  help: there are: "
+        + ", ".join(CONTROLLERS)
+        + "; `narrows show reno` looks among all components\n",
     ),
 ]
 
