@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn after_each_call_it_states_what_the_machine_states() {
+    fn after_a_call_it_states_what_the_machine_states() {
         let (path, now) = (path(), Time::ZERO);
         let sent = Sent { size: path.packet, idle: None };
         type Call<'a> = &'a dyn Fn(&mut External);

@@ -1,6 +1,7 @@
 //! ECMP by a hash of the flow and of its label, which hosts choose: a TCP connection draws another label, and so another path, after
-//! rounds in which much was marked (protective load balancing [PLB, Linux `tcp_plb.c`]); and where its path may be dead, after
-//! a retransmission timeout or when the same data comes for the third time (protective rerouting [Wetherall 2023]). Switches keep no state; what hosts do is in `tcp/plb.rs`.
+//! rounds in which much was marked (protective load balancing [PLB, Linux `tcp_plb.c`]); and where its path may be dead, after a
+//! retransmission timeout or when the same data comes for the third time (protective rerouting [Wetherall 2023]). Switches keep no
+//! state; what hosts do is in `tcp/plb.rs`.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -16,6 +16,7 @@
 //! | `rtt` | smoothed and minimum RTT, the retransmission timeout |
 //! | `rate` | delivery-rate samples |
 //! | `pacer` | when the next piece may leave |
+//! | `plb` | which of equal paths, where hosts choose it: protective load balancing |
 //! | `buffers` | how large socket buffers are that grow (FreeBSD) |
 //! | `host_cache` | what a host remembers of others (FreeBSD) |
 //! | `near_source` | the limit that a near-source switch asks for (QCN) |

@@ -1,9 +1,9 @@
 //! Protective load balancing (PLB): a connection draws another label, by which switches choose among equal paths, after rounds in
 //! which much was marked; rather while nothing is in flight, when no packet can overtake another [PLB, Linux `tcp_plb.c`].
 //!
-//! Protective rerouting: where its path may be dead it draws another at once, after a timeout, or when data comes again and
-//! again because acknowledgements are lost [Wetherall 2023, Linux `tcp_write_timeout`, `tcp_rcv_spurious_retrans`]. For a while after a timeout
-//! congested rounds change no path: what it leaves then may be alive, and what it finds dead.
+//! Protective rerouting: where its path may be dead it draws another at once, after a timeout, or when data comes again and again
+//! because acknowledgements are lost [Wetherall 2023, Linux `tcp_write_timeout`, `tcp_rcv_spurious_retrans`]. For a while after a
+//! timeout congested rounds change no path: what it leaves then may be alive, and what it finds dead.
 
 use crate::packet::Seq;
 use crate::rng::SmallStream;

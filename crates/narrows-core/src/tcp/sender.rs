@@ -1,6 +1,7 @@
 //! The sending half: its state, and what an acknowledgement means to it.
 
 mod bursts;
+mod paths;
 mod recovery;
 mod sending;
 mod timers;
@@ -26,7 +27,6 @@ use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, R
 use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
-use crate::routing::rehash;
 use crate::telemetry::Hop;
 use crate::units::{Packets, Rate, Span, Time};
 
@@ -332,30 +332,6 @@ impl Sender {
     /// Listens to near-source switches.
     pub(super) fn listen(&mut self, stream: SmallStream) {
         self.near_source = Some(Box::new(NearSource::new(stream)));
-    }
-
-    /// Chooses the path of its packets by labels of these bits.
-    pub(super) fn balance(&mut self, config: rehash::Config, labels: u32, stream: SmallStream) {
-        self.plb = Some(Box::new(Plb::new(config, labels, stream)));
-    }
-
-    /// The label of the next packet; see [`Endpoint::balance`](super::Endpoint::balance).
-    pub(super) fn path_label(&self) -> u32 {
-        self.plb.as_ref().map_or(0, |plb| plb.label())
-    }
-
-    /// The handshake makes no progress: the path may be dead.
-    pub(super) fn leave_path(&mut self) {
-        if let Some(plb) = &mut self.plb {
-            plb.on_dead_path();
-        }
-    }
-
-    /// The peer sent data again that was here.
-    pub(super) fn note_repeated_data(&mut self, seq: Seq) {
-        if let Some(plb) = &mut self.plb {
-            plb.on_repeated_data(seq);
-        }
     }
 
     /// A near-source switch tells of congestion that it saw by the packet that begins with `seq`.
