@@ -13,7 +13,7 @@ impl Sender {
         self.plb = Some(Box::new(Plb::new(config, labels, stream)));
     }
 
-    /// The label of the next packet; see [`Endpoint::balance`](super::Endpoint::balance).
+    /// The label of the next packet; see [`Endpoint::balance`](crate::tcp::Endpoint::balance).
     pub(in crate::tcp) fn path_label(&self) -> u32 {
         self.plb.as_ref().map_or(0, |plb| plb.label())
     }
