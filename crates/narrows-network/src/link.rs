@@ -59,6 +59,12 @@ impl Ring {
         self.settled = select_unpredictable(all, self.back, self.settled);
     }
 
+    /// Position of the record that is pushed next; `None` if the ring has not begun.
+    #[inline(always)]
+    pub(crate) fn back(&self) -> Option<u32> {
+        (self.back != NONE).then_some(self.back)
+    }
+
     /// Position of the oldest record, if there is one. What lies there stays until the next push into any ring.
     pub(crate) fn front(&self) -> u32 {
         self.front
@@ -88,6 +94,16 @@ impl<P: Copy + Default> Store<P> {
         let place = &mut self.records[to as usize];
         *place = Record { at, packet };
         place
+    }
+
+    /// Appends all these records to `ring`.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, ring: &mut Ring, records: impl Iterator<Item = Record<P>>) {
+        let mut own = *ring;
+        for record in records {
+            self.push(&mut own, record);
+        }
+        *ring = own;
     }
 
     /// The position of a new record at the ring's end.

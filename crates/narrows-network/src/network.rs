@@ -12,7 +12,7 @@
 //!
 //! # A part of a network
 //! [`Network::part`] makes a network that owns some of the nodes; see [`partition`](crate::partition). What its ports
-//! accept for a link into another part is *carried*: [`Network::exports`] hands it out, and the network that owns the
+//! accept for a link into another part is *carried*: [`Network::hand_over`] hands it out, and the network that owns the
 //! far end takes it by [`Network::import`] before its own time has come to the packet's arrival. Each counts what happens
 //! on its side: the port where the packet leaves, the wire's losses where it arrives.
 //!
@@ -160,8 +160,8 @@ pub struct Network<P> {
     /// [`BRIDGED`] where it is a bridge; [`TRACED`] where it is a host's and the network is traced; else [`NONE`]. Empty where all
     /// are [`NONE`].
     detours: Vec<u32>,
-    /// By part.
-    exports: Vec<Vec<Carried<P>>>,
+    /// By part: the links into it that have accepted a packet since the last exchange, and the packet's position.
+    exports: Vec<Vec<(u32, u32)>>,
     routes: Routes,
     /// Where routes choose among equal ways by the hash of a flow.
     paths: Option<Paths>,
@@ -355,12 +355,11 @@ impl<P: Payload> Network<P> {
             self.follow_served(now);
             return offered;
         }
-        let offered = self.ports.offer(now, link, packet);
         if detour == BESIDE_SERVED || detour == TRACED {
+            let offered = self.ports.offer(now, link, packet);
             return self.follow(link, offered);
         }
-        self.export(now, detour, link, &packet, offered.0);
-        self.follow(link, (offered.0, None))
+        self.offer_into(now, link, detour, packet)
     }
 
     /// See [`Network::detours`].
@@ -487,7 +486,11 @@ impl<P: Payload> Network<P> {
             } else {
                 self.onward(link, switch, &arrived)
             };
-            let detour = if PLAIN && !CUT { NONE } else { self.detour(onward) };
+            let detour = match (PLAIN, CUT) {
+                (true, false) => NONE,
+                (true, true) => self.detours[onward as usize],
+                (false, _) => self.detour(onward),
+            };
             if detour != NONE {
                 if PLAIN {
                     if let Offered::Dropped(_) = self.forward_into(now, onward, detour, &arrived) {

@@ -45,8 +45,8 @@ use wire::Wire;
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
-/// A cut link's ring is trimmed when it has grown by so many records.
-const TRIM_EVERY: u32 = 64;
+/// A cut link's ring is trimmed if it has so many records.
+const TRIM_FROM: u32 = 64;
 
 /// What a line takes to send.
 #[derive(Clone, Copy, Debug)]
@@ -353,20 +353,39 @@ impl<P: Payload> Ports<P> {
         self.ports[link as usize].delay
     }
 
-    /// A packet that another part's port has accepted is on the wire of `link`; told if it is the only one.
+    /// Packets that another part's port has accepted are on the wire of `link`, the first of which arrives `at`; told if none
+    /// was before.
     #[inline(always)]
-    pub(crate) fn import(&mut self, link: u32, at: Time, packet: &P) -> Option<First> {
+    pub(crate) fn import(&mut self, link: u32, at: Time, packets: impl Iterator<Item = (Time, P)>) -> Option<First> {
         let port = &mut self.ports[link as usize];
         let first = port.ring.len() == 0;
-        self.store.push(&mut port.ring, Record { at, packet: *packet });
+        self.store.extend(&mut port.ring, packets.map(|(at, packet)| Record { at, packet }));
         first.then(|| First { at, front: port.ring.front() })
     }
 
+    /// The position of the packet that the port of `link` accepts next; `None` if its ring has not begun, and it will be its front.
+    #[inline(always)]
+    pub(crate) fn next_place(&self, link: u32) -> Option<u32> {
+        self.ports[link as usize].ring.back()
+    }
+
+    /// The position of the oldest packet of `link`.
+    pub(crate) fn front(&self, link: u32) -> u32 {
+        self.ports[link as usize].ring.front()
+    }
+
+    /// The packet at a position, and when it arrives.
+    #[inline(always)]
+    pub(crate) fn on_the_way(&self, position: u32) -> (Time, P) {
+        let record = self.store.record(position);
+        (record.at, record.packet)
+    }
+
     /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
-    /// ring. Now and then is enough: the ring holds at most so many records more than the queue did.
+    /// ring. Now and then is enough.
     #[inline(always)]
     pub(crate) fn trim(&mut self, now: Time, link: u32) {
-        if self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
+        if self.ports[link as usize].ring.len() >= TRIM_FROM {
             self.trim_now(now, link);
         }
     }

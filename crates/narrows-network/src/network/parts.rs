@@ -45,40 +45,59 @@ impl<P: Payload> Network<P> {
         Ok(network)
     }
 
-    /// What was accepted for links into this part and has not been taken out yet, in the order of acceptance: that of
-    /// arrival for each link. The driver empties it.
-    pub fn exports(&mut self, part: u32) -> &mut Vec<Carried<P>> {
-        &mut self.exports[part as usize]
+    /// Appends to `mail` what was accepted for links into `part` since the last call, in the order of acceptance: that of
+    /// arrival for each link. `now` is the time up to which this part has come.
+    pub fn hand_over(&mut self, now: Time, part: u32, mail: &mut Vec<Carried<P>>) {
+        let exports = &mut self.exports[part as usize];
+        mail.extend(exports.iter().map(|&(link, position)| {
+            let (at, packet) = self.ports.on_the_way(position);
+            Carried { link, at, packet }
+        }));
+        let mut trimmed = NONE;
+        for (link, _) in exports.drain(..) {
+            if link != trimmed {
+                self.ports.trim(now, link);
+                trimmed = link;
+            }
+        }
     }
 
-    /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
+    /// Takes packets that another part's port has accepted for one link into this part, in their order.
     ///
     /// # Panics
-    /// In debug builds, if the packet should have arrived already.
+    /// In debug builds, if one should have arrived already.
     #[inline(always)]
-    pub fn import(&mut self, carried: &Carried<P>) {
-        if let Some(first) = self.ports.import(carried.link, carried.at, &carried.packet) {
-            self.agenda.arm_link(carried.link, first);
+    pub fn import(&mut self, carried: &[Carried<P>]) {
+        let Some(&Carried { link, at, .. }) = carried.first() else { return };
+        if let Some(first) = self.ports.import(link, at, carried.iter().map(|carried| (carried.at, carried.packet))) {
+            self.agenda.arm_link(link, first);
         }
     }
 
+    /// Offers a packet that came from elsewhere to the port of a link into another part.
     #[inline(always)]
-    pub(super) fn export(&mut self, now: Time, part: u32, link: u32, packet: &P, offered: Offered) {
-        let Offered::Accepted { departure, marked } = offered else { return };
-        let carried = Carried { link, at: departure + self.ports.delay(link), packet: *packet };
-        let carried = self.exports[part as usize].push_mut(carried);
-        if marked {
-            carried.packet.mark();
-        }
-        self.ports.trim(now, link);
+    pub(super) fn offer_into(&mut self, now: Time, link: u32, part: u32, packet: P) -> Offered {
+        let place = self.ports.next_place(link);
+        let (offered, _) = self.ports.offer(now, link, packet);
+        self.export(link, part, place, offered)
     }
 
     /// What has arrived in a plain network goes on over a link into another part.
     #[inline(always)]
     pub(super) fn forward_into(&mut self, now: Time, link: u32, part: u32, arrived: &Arrived) -> Offered {
-        let packet = *self.ports.packet(arrived);
-        let (offered, _) = self.ports.offer(now, link, packet);
-        self.export(now, part, link, &packet, offered);
+        let place = self.ports.next_place(link);
+        let (offered, _) = self.ports.forward(now, link, arrived);
+        self.export(link, part, place, offered)
+    }
+
+    /// What was accepted stays where the port has written it, and is handed over from there. The link has no entry in the
+    /// agenda: nothing arrives at its far end here.
+    #[inline(always)]
+    fn export(&mut self, link: u32, part: u32, place: Option<u32>, offered: Offered) -> Offered {
+        if let Offered::Accepted { .. } = offered {
+            let position = place.unwrap_or_else(|| self.ports.front(link));
+            self.exports[part as usize].push((link, position));
+        }
         self.follow(link, (offered, None))
     }
 }

@@ -34,15 +34,11 @@ impl Simulation<'_> {
     /// Puts what this part has sent into the boxes of the parts that it goes to.
     pub(crate) fn send(&mut self, boxes: &mut [Mail]) {
         for (part, mail) in (0..).zip(boxes) {
-            let sent = self.network.exports(part);
-            for carried in &*sent {
-                if let Some(beside) = carried.packet.leave(&mut self.pool) {
-                    mail.beside.push(beside);
-                }
-            }
             // The box was handed over after the last step.
             debug_assert!(mail.packets.is_empty());
-            std::mem::swap(&mut mail.packets, sent);
+            self.network.hand_over(self.now, part, &mut mail.packets);
+            let pool = &mut self.pool;
+            mail.beside.extend(mail.packets.iter().filter_map(|carried| carried.packet.leave(pool)));
         }
     }
 
@@ -52,6 +48,8 @@ impl Simulation<'_> {
         for carried in &mut mail.packets {
             debug_assert!(carried.at > self.now, "a packet comes from the past");
             carried.packet.enter(&mut beside, &mut self.pool);
+        }
+        for carried in mail.packets.chunk_by(|one, next| one.link == next.link) {
             self.network.import(carried);
         }
         mail.packets.clear();
