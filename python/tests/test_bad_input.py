@@ -19,7 +19,7 @@ MISTAKES = [
     (
         'end = "100ms"', "end = 100", "15:7",
         "`100` has no unit, and a time since the start of the run is meant",
-        'add a unit, for instance "100s"',
+        'add a unit, for instance "100s"; units: ps, ns, us, ms, s, min',
     ),
     ("load = 0.5", "load = 1.7", "6:33", "the load is 1.7, outside 0 to 1", "choose a value from 0 to 1"),
     (

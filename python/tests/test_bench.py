@@ -154,6 +154,21 @@ def test_a_busy_machine_is_named_below_the_table(counts, monkeypatch):
     assert "the load was 3 before the first run" in " ".join(done.stdout.split())
 
 
+def test_it_waits_for_a_quiet_machine(monkeypatch):
+    loads = iter([2.0, 1.5, 0.2])
+    monkeypatch.setattr(machine, "load", lambda: next(loads))
+    monkeypatch.setattr(machine.time, "sleep", lambda _: None)
+    said = []
+    assert machine.quiet_load(0.8, 60, said.append) == 0.2
+    assert ["1.5" in one for one in said] == [False, True]
+
+
+@pytest.mark.parametrize("load", [None, 3.0])
+def test_it_does_not_wait_where_it_may_not_or_the_load_is_unknown(monkeypatch, load):
+    monkeypatch.setattr(machine, "load", lambda: load)
+    assert machine.quiet_load(0.8, 60 if load is None else 0, lambda _: pytest.fail("it waits")) == load
+
+
 def test_the_widest_tables_fit_a_terminal_of_80_columns():
     cost = {
         "workload": "W5-default", "ns_per_packet_hop": 123.4, "holds_per_packet_hop": 1.234,

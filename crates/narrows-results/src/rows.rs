@@ -101,6 +101,8 @@ row! {
     dropped_packets: Option<u64>, "packets", "Packets with that payload, each time one was dropped. Null in a live run.";
     near_source_cuts: u64, NONE,
         "Notifications of adjacent congested switches that its sender accepted, each a reduction of its near-source rate.";
+    path_changes: Option<u32>, NONE,
+        "Times that its sender drew its path anew with `routing = \"rehash\"`. Null with another policy, and in a live run.";
     received_bytes: u64, "bytes", "Payload delivered in order; of datagrams, in any order.";
     delivered_after_warmup_bytes: u64, "bytes",
         "Payload that arrived between the end of the warm-up and the end of arrivals (`end`), each byte once; in a live run that was delivered in order then.";

@@ -92,6 +92,7 @@ pub(crate) struct Flow {
     /// When the first byte came; [`Time::NEVER`] before.
     pub(crate) first_byte: Time,
     pub(crate) near_source_cuts: u32,
+    pub(crate) path_changes: u32,
     pub(crate) marked_bytes: u64,
     /// Dropped by ports and wires of this part: payload, and packets that had some.
     pub(crate) dropped_bytes: u64,
@@ -126,6 +127,7 @@ impl Flow {
             rto_wait: Span::ZERO,
             first_byte: Time::NEVER,
             near_source_cuts: 0,
+            path_changes: 0,
             marked_bytes: 0,
             dropped_bytes: 0,
             dropped_packets: 0,
@@ -153,6 +155,7 @@ impl Flow {
             self.retransmitted_bytes = other.retransmitted_bytes;
             self.timeouts = other.timeouts;
             self.near_source_cuts = other.near_source_cuts;
+            self.path_changes = other.path_changes;
         } else {
             self.done = other.done;
             self.first_byte = other.first_byte;

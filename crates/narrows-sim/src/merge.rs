@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
-use narrows_plan::Plan;
+use narrows_plan::{Plan, RoutingConfig};
 use narrows_results::trace::Trace;
 use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
@@ -221,6 +221,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         dropped_bytes: Some(flow.dropped_bytes),
         dropped_packets: Some(flow.dropped_packets.into()),
         near_source_cuts: flow.near_source_cuts.into(),
+        path_changes: matches!(plan.network.routing, Some(RoutingConfig::Rehash(_))).then_some(flow.path_changes),
         received_bytes: flow.delivered,
         delivered_after_warmup_bytes: arrived - flow.arrived_at_warmup,
         events_met: None,

@@ -199,6 +199,7 @@ fn row(
         dropped_bytes: None,
         dropped_packets: None,
         near_source_cuts: cuts.between((source, destination), ports, opened.start, until),
+        path_changes: None,
         marked_bytes: marks.between((source, destination), ports, opened.start, until),
         received_bytes: received.delivered,
         delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
+from typing import TYPE_CHECKING
 
 from narrows import machine, native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def described() -> str:
@@ -19,3 +24,14 @@ def load() -> float | None:
         return os.getloadavg()[0]
     except (OSError, AttributeError):
         return None
+
+
+def quiet_load(most: float, seconds: float, say: Callable[[str], None]) -> float | None:
+    """The [load][narrows.bench.machine.load] once it is at most `most`, or after so many seconds."""
+    until = time.monotonic() + seconds
+    while True:
+        now = load()
+        if now is None or now <= most or time.monotonic() >= until:
+            return now
+        say(f"the load is {now:.2g}: waiting for at most {most:.2g}, or {until - time.monotonic():.0f} s")
+        time.sleep(min(1.0, seconds))

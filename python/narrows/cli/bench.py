@@ -42,6 +42,12 @@ def bench(
         int, typer.Option(min=1, metavar="N", help="Run each workload on up to N threads, too, and compare wall times.")
     ] = 1,
     peers: Annotated[bool, typer.Option("--peers", help="Run ns-3 on the same work, too.")] = False,
+    wait: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="SECONDS", help="Wait so long at most for other programs to end, a build for instance."
+        ),
+    ] = 0,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the tables to this Markdown page, too.")
     ] = None,
@@ -64,7 +70,7 @@ def bench(
         chosen = workloads.select(names or [])
         measured = {
             "--repeat": repeat is not None, "--no-instructions": no_instructions, "--peers": peers,
-            "--markdown": markdown is not None, "--threads": threads > 1,
+            "--markdown": markdown is not None, "--threads": threads > 1, "--wait": wait > 0,
         }  # fmt: skip
         if check:
             _exclude("--check", measured | {"--update": update is not None})
@@ -75,7 +81,7 @@ def bench(
         else:
             _measure(
                 chosen or workloads.USUAL, REPEAT if repeat is None else repeat,
-                instructions=not no_instructions, threads=threads, peers=peers, markdown=markdown, json=json,
+                instructions=not no_instructions, threads=threads, peers=peers, wait=wait, markdown=markdown, json=json,
             )  # fmt: skip
 
 
@@ -142,6 +148,7 @@ def _measure(
     instructions: bool,
     threads: int,
     peers: bool,
+    wait: int,
     markdown: Path | None,
     json: bool,
 ) -> None:
@@ -153,8 +160,8 @@ def _measure(
         for mark in ("costs", "peers"):
             marked.filled(markdown, mark)
     programs = ns3.Programs() if peers else None
-    load = machine.load()
     with saying() as say:
+        load = machine.quiet_load(measure.MAX_LOAD, wait, say)
         samples = measure.repeated(chosen, repeat, say, threads=threads)
     count = instructions and callgrind.present()
     if instructions and not count:

@@ -79,21 +79,25 @@ def brief(results: Results) -> Brief:
     frames = (results if len(chosen.names) == len(members) else results.only(chosen.names)).frames
     found = headline.values(frames, headline.columns(frames))
     columns = _columns(found)
+    rows = tuple(headline.rows_of(frames, columns, found))
+    values = tuple(
+        Value(
+            case, quantity.measure, quantity.unit,
+            value.mean, max(0.0, value.low), value.high, value.kind, value.seeds,
+        )
+        for case in frames.cases
+        for quantity in columns
+        if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
+    )  # fmt: skip
+    # Of rows for kinds of flows that is not looked up.
+    few = any(value.seeds < len(frames.seeds) for value in values) or any(row.part for row in rows)
     return Brief(
         columns=columns,
-        rows=tuple(headline.rows_of(frames, columns, found)),
-        values=tuple(
-            Value(
-                case, quantity.measure, quantity.unit,
-                value.mean, max(0.0, value.low), value.high, value.kind, value.seeds,
-            )
-            for case in frames.cases
-            for quantity in columns
-            if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
-        ),
+        rows=rows,
+        values=values,
         cases=len(members),
         without=chosen.without,
-        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)) + on_wires(frames, columns),
+        remark=_remark(len(frames.seeds), few=few, repeated=bool(results.repeated)) + on_wires(frames, columns),
         lacking=_lacking(frames, found),
     )  # fmt: skip
 
@@ -139,13 +143,12 @@ def on_wires(frames: Frames, columns: Sequence[Quantity]) -> str:
     return f"; dropped are those that ports drop: wires lost {wording.plural(lost, 'packet')} more" if lost else ""
 
 
-def _remark(seeds: int, *, repeated: bool) -> str:
-    """Of so many seeds that count; `repeated` if others gave the same results as these."""
+def _remark(seeds: int, *, few: bool, repeated: bool) -> str:
+    """Of so many seeds that count; `few` if values may be of fewer, `repeated` if others gave the same results."""
     if seeds == 1:
         return "all seeds give the same results: no intervals" if repeated else "one seed: no intervals"
     if seeds < ENOUGH_SEEDS:
         return f"means over {wording.plural(seeds, 'seed')}, with the smallest and the largest"
-    return (
-        f"means over {wording.plural(seeds, 'seed')}, with 95 % confidence intervals; "
-        f"of what fewer than {ENOUGH_SEEDS} of them have, the smallest and the largest"
+    return f"means over {wording.plural(seeds, 'seed')}, with 95 % confidence intervals" + (
+        f"; if fewer than {ENOUGH_SEEDS} seeds have a value, with the smallest and the largest" if few else ""
     )

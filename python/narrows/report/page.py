@@ -406,8 +406,8 @@ def _interval_words(seeds: int) -> str:
     if seeds < ENOUGH_SEEDS:
         return f"Intervals are the smallest and largest of {seeds} seeds, too few for a confidence interval."
     return (
-        f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} seeds; of what fewer than "
-        f"{ENOUGH_SEEDS} seeds have, the smallest and the largest."
+        f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} seeds; if fewer than "
+        f"{ENOUGH_SEEDS} seeds have a value, they are the smallest and the largest."
     )
 
 

@@ -248,6 +248,11 @@ impl Endpoint {
         self.sender.path_label()
     }
 
+    /// How often this end has drawn another label since the last call.
+    pub fn take_path_changes(&mut self) -> u32 {
+        self.sender.take_path_changes()
+    }
+
     /// A near-source switch tells of congestion, 1 to 63, that it saw by the packet of ours whose first byte is `seq`.
     ///
     /// # Errors

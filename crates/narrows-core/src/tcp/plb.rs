@@ -17,6 +17,8 @@ pub(super) struct Plb {
     /// Bits of labels.
     labels: u32,
     label: u32,
+    /// Labels drawn since the count was taken.
+    draws: u32,
     stream: SmallStream,
     /// Of this round: packets delivered, and those of them that were reported as marked.
     delivered: u64,
@@ -32,12 +34,28 @@ impl Plb {
     pub(super) fn new(config: Config, labels: u32, stream: SmallStream) -> Plb {
         let (delivered, marked, congested_rounds) = (0, 0, 0);
         let (suspended_until, repeated) = (Time::ZERO, None);
-        Plb { config, labels, label: 0, stream, delivered, marked, congested_rounds, suspended_until, repeated }
+        Plb {
+            config,
+            labels,
+            label: 0,
+            draws: 0,
+            stream,
+            delivered,
+            marked,
+            congested_rounds,
+            suspended_until,
+            repeated,
+        }
     }
 
     /// By which packets are labelled.
     pub(super) fn label(&self) -> u32 {
         self.label
+    }
+
+    /// How often the label was drawn since the last call.
+    pub(super) fn take_draws(&mut self) -> u32 {
+        core::mem::take(&mut self.draws)
     }
 
     /// An acknowledgement delivered so many packets, of which so many are reported as marked. It may end a round, and leave nothing in
@@ -97,6 +115,7 @@ impl Plb {
     #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
     fn draw(&mut self) {
         let before = self.label;
+        self.draws += u32::from(self.labels != 0);
         while self.label == before && self.labels != 0 {
             // Bits of both halves, as labels may lie in either.
             let drawn = self.stream.next_u64();
@@ -135,6 +154,7 @@ mod tests {
         assert!(round(&mut plb, 5), "the twelfth");
         assert!((0..11).all(|_| !round(&mut plb, 5)), "the count begins anew");
         assert!(round(&mut plb, 5));
+        assert_eq!((plb.take_draws(), plb.take_draws()), (2, 0));
     }
 
     #[test]

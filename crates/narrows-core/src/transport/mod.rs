@@ -298,6 +298,10 @@ impl Endpoint {
     pub fn syn_retransmits(&self) -> u8 {
         self.tcp().map_or(0, tcp::Endpoint::syn_retransmits)
     }
+    /// How often it has drawn another path since the last call.
+    pub fn take_path_changes(&mut self) -> u32 {
+        if let Endpoint::Tcp(end) = self { end.take_path_changes() } else { 0 }
+    }
     /// Whether it may carry data now.
     pub fn is_established(&self) -> bool {
         self.tcp().is_none_or(tcp::Endpoint::is_established)

@@ -155,7 +155,10 @@ impl Simulation<'_> {
     fn begin_sending(&mut self, slot: u32, flow: u32) {
         self.note_sent(slot);
         let base = self.tallies(slot);
-        self.connections.end(slot).sending = Some(Current { flow, base });
+        let end = self.connections.end(slot);
+        // Those since an earlier flow are of none.
+        end.endpoint.take_path_changes();
+        end.sending = Some(Current { flow, base });
     }
 
     /// The opener's end of a connection that may carry a new flow.
@@ -365,6 +368,7 @@ impl Simulation<'_> {
         flow.timeouts = tallies.timeouts - current.base.timeouts;
         current.note_waits(flow, &end.endpoint, &tallies);
         flow.near_source_cuts = tallies.near_source_cuts - current.base.near_source_cuts;
+        flow.path_changes += end.endpoint.take_path_changes();
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
         flow.rtt_count = tallies.rtt_count - current.base.rtt_count;
     }

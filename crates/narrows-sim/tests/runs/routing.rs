@@ -137,6 +137,8 @@ fn flows_that_rehash_find_paths_of_their_own() {
         plan.schedule.warmup = Span::from_ms(60);
         plan.schedule.end = Time::ZERO + Span::from_ms(80);
         let results = run(&plan, seed);
+        let changes: u32 = results.flows.iter().filter_map(|flow| flow.path_changes).sum();
+        assert_eq!(changes > 0, routing != "\"ecmp\"");
         results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes as f64 / line).collect()
     };
     for seed in 1..6 {
@@ -153,7 +155,10 @@ fn flows_that_need_not_rehash_take_the_paths_of_ecmp() {
     let flows = "connections = \"fresh-established\"\ncc = \"newreno\"\nlong = {}\nfrom = \"l1-*\"\nto = \"l2-*\"";
     for seed in 1..4 {
         let rows = |routing: &str| run(&plan(4, 4, routing, flows), seed);
-        let (hashed, rehashed) = (rows("\"ecmp\""), rows("\"rehash\""));
+        let (mut hashed, rehashed) = (rows("\"ecmp\""), rows("\"rehash\""));
+        for flow in &mut hashed.flows {
+            assert_eq!(flow.path_changes.replace(0), None);
+        }
         assert_eq!(hashed.flows, rehashed.flows);
         assert_eq!(hashed.ports, rehashed.ports);
     }
@@ -173,8 +178,11 @@ fn a_timeout_leads_off_a_dead_path() {
             let mut plan = plan(8, 1, routing, &traffic(&event));
             plan.schedule.end = Time::ZERO + Span::from_secs(1);
             let results = run(&plan, seed);
-            assert!(results.flows[0].timeouts > 0);
-            results.flows[0].received_bytes
+            let flow = &results.flows[0];
+            assert!(flow.timeouts > 0);
+            // Nothing is marked.
+            assert_eq!(flow.path_changes, (routing == "\"rehash\"").then_some(flow.timeouts));
+            flow.received_bytes
         };
         // In 5 ms it had no more than 6.25 MB; a timeout takes 200 ms at least, and some labels lead back to the dead link.
         assert!(after_outage("\"ecmp\"") < 6_250_000);

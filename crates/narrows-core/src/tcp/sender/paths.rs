@@ -18,6 +18,11 @@ impl Sender {
         self.plb.as_ref().map_or(0, |plb| plb.label())
     }
 
+    /// How often another label was drawn since the last call.
+    pub(in crate::tcp) fn take_path_changes(&mut self) -> u32 {
+        self.plb.as_mut().map_or(0, |plb| plb.take_draws())
+    }
+
     /// The handshake makes no progress: the path may be dead.
     pub(in crate::tcp) fn leave_path(&mut self) {
         if let Some(plb) = &mut self.plb {
