@@ -203,7 +203,7 @@ guest-kernel:
 bench: .venv/bin/maturin
 	$(DEVELOP) --profile dist --extras dev
 	rm -f .venv/built
-	$(BIN)/narrows bench --wait 180 --threads 2 $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
+	$(BIN)/narrows bench --wait 300 --threads 2 $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny

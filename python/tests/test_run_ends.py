@@ -81,6 +81,16 @@ def test_seeds_that_change_nothing_are_no_one_seed(folder):
     assert "\nall seeds give the same results: no intervals\n" in narrows("run", "same.toml").stdout
 
 
+def test_ranges_are_told_of_only_where_there_may_be_some(folder):
+    five = SMALL.replace("1..=2", "1..=5")
+    (folder / "five.toml").write_text(five.replace('end = "100ms"', 'end = "400ms"'))
+    assert "\nmeans over 5 seeds, with 95 % confidence intervals\n" in narrows("run", "five.toml").stdout
+    # After so short a time few large flows are finished.
+    (folder / "few.toml").write_text(five.replace('end = "100ms"', 'end = "20ms"'))
+    few = "confidence intervals; if fewer than 5 seeds have a value, with the smallest and the largest\n"
+    assert few in narrows("run", "few.toml").stdout
+
+
 def test_what_wires_lose_is_said_where_only_what_ports_drop_is_shown(small, folder):
     (folder / "lossy.toml").write_text(SMALL.replace("servers = 2", "servers = 2\nwan = { loss = 0.05 }"))
     narrows("run", "lossy.toml")

@@ -382,10 +382,11 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
-    /// ring. Now and then is enough.
+    /// ring. That is done if it pays: of a link that sends no more what was last in its queue may stay.
     #[inline(always)]
     pub(crate) fn trim(&mut self, now: Time, link: u32) {
-        if self.ports[link as usize].ring.len() >= TRIM_FROM {
+        let port = &self.ports[link as usize];
+        if port.ring.len() >= TRIM_FROM && self.store.record(port.ring.front()).at <= now + port.delay {
             self.trim_now(now, link);
         }
     }

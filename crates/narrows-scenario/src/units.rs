@@ -149,17 +149,22 @@ impl UnitError {
     /// What to write instead.
     pub fn help(&self) -> String {
         let number = self.text.trim();
-        // One spelling of each size.
+        let usual = self.example.trim_start_matches(|c: char| c.is_ascii_digit());
+        // One spelling of each size, the example's if it has one.
+        let is_usual = |(name, size): &(&str, u64)| {
+            self.units.iter().any(|(one, its)| *one == usual && its == size && one != name)
+        };
         let first = |at: usize| !self.units[..at].iter().any(|(_, size)| *size == self.units[at].1);
-        let units: Vec<_> = (0..self.units.len()).filter(|at| first(*at)).map(|at| self.units[at].0).collect();
+        let chosen = |at: &usize| self.units[*at].0 == usual || first(*at) && !is_usual(&self.units[*at]);
+        let units: Vec<_> = (0..self.units.len()).filter(chosen).map(|at| self.units[at].0).collect();
         let units = units.join(", ");
         match self.fault {
             Fault::NoUnit => {
                 // A number that is as large as this is not meant in thousands.
                 let large = number.len() > 4 && number.bytes().all(|digit| digit.is_ascii_digit());
-                let usual = self.example.trim_start_matches(|c: char| c.is_ascii_digit());
                 let unit = if large { self.units[0].0 } else { usual };
-                format!("add a unit, for instance \"{number}{unit}\"; units: {units}")
+                let all = if self.units.len() > 1 { format!("; units: {units}") } else { String::new() };
+                format!("add a unit, for instance \"{number}{unit}\"{all}")
             }
             Fault::WrongUnit if self.text.trim_end().ends_with("mbps") => {
                 "write `Mbps` for megabits per second; `mbps` means megabytes to some tools".to_owned()

@@ -33,5 +33,5 @@ def quiet_load(most: float, seconds: float, say: Callable[[str], None]) -> float
         now = load()
         if now is None or now <= most or time.monotonic() >= until:
             return now
-        say(f"the load is {now:.2g}: waiting for at most {most:.2g}, or {until - time.monotonic():.0f} s")
+        say(f"the load is {now:.2f}: waiting for at most {most:.2f}, or {until - time.monotonic():.0f} s")
         time.sleep(min(1.0, seconds))

@@ -45,7 +45,9 @@ def bench(
     wait: Annotated[
         int,
         typer.Option(
-            min=0, metavar="SECONDS", help="Wait so long at most for other programs to end, a build for instance."
+            min=0,
+            metavar="SECONDS",
+            help="Wait so long at most until the load of the last minute is low, after a build for instance.",
         ),
     ] = 0,
     markdown: Annotated[

@@ -90,7 +90,7 @@ def brief(results: Results) -> Brief:
         if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
     )  # fmt: skip
     # Of rows for kinds of flows that is not looked up.
-    few = any(value.seeds < len(frames.seeds) for value in values) or any(row.part for row in rows)
+    few = any(value.interval != "t95" for value in values) or any(row.part for row in rows)
     return Brief(
         columns=columns,
         rows=rows,

@@ -62,13 +62,15 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// Takes packets that another part's port has accepted for one link into this part, in their order.
+    /// Takes packets that another part's port has accepted for one link into this part, in their order. None may have arrived
+    /// already.
     ///
     /// # Panics
-    /// In debug builds, if one should have arrived already.
+    /// In debug builds, if they are of several links or not in the order of arrival.
     #[inline(always)]
     pub fn import(&mut self, carried: &[Carried<P>]) {
         let Some(&Carried { link, at, .. }) = carried.first() else { return };
+        debug_assert!(carried.iter().all(|one| one.link == link) && carried.is_sorted_by_key(|one| one.at));
         if let Some(first) = self.ports.import(link, at, carried.iter().map(|carried| (carried.at, carried.packet))) {
             self.agenda.arm_link(link, first);
         }

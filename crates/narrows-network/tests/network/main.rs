@@ -6,5 +6,6 @@ mod bridges;
 mod closed_forms;
 mod notifications;
 mod oracle;
+mod parts;
 mod support;
 mod telemetry;

@@ -155,9 +155,12 @@ impl Simulation<'_> {
     fn begin_sending(&mut self, slot: u32, flow: u32) {
         self.note_sent(slot);
         let base = self.tallies(slot);
+        let is_first = self.one_flow_only(slot);
         let end = self.connections.end(slot);
-        // Those since an earlier flow are of none.
-        end.endpoint.take_path_changes();
+        if !is_first {
+            // Those since an earlier flow are of none.
+            end.endpoint.take_path_changes();
+        }
         end.sending = Some(Current { flow, base });
     }
 
