@@ -20,6 +20,9 @@ const FORMER: &[(&str, &str)] = &[
     ),
 ];
 
+/// Keys of the file itself that people look for in its tables.
+const OF_THE_FILE: &[&str] = &["title", "routing", "cc", "ecn"];
+
 /// What is wrong. `Display` is one sentence; [`help`](Problem::help) is what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{sentence}")]
@@ -58,7 +61,12 @@ impl Problem {
     }
 
     pub(crate) fn unknown_key(key: &str, known: Vec<String>) -> Problem {
-        let unlisted = || Problem::unlisted(format!("unknown key `{key}`"), key, known, "allowed here");
+        let heading = if OF_THE_FILE.contains(&key) {
+            format!("`{key}` stands at the top of the file, before the first table; allowed here")
+        } else {
+            "allowed here".to_owned()
+        };
+        let unlisted = || Problem::unlisted(format!("unknown key `{key}`"), key, known, &heading);
         Problem::former(key).unwrap_or_else(unlisted)
     }
 

@@ -88,6 +88,7 @@ fn exchanges() {
 fn keys_and_shapes() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servrs = 4"),
+        ("servers = 4", "servers = 4\nrouting = \"spray\""),
         ("two-datacenters]", "two-datacentres]"),
         ("between = \"datacenters\"", "between = \"datacentres\""),
         ("servers = 4", "servers = \"four\""),
