@@ -51,7 +51,7 @@ NETWORKS: Final = {
     "lossy": Network('rate = "50Mbps", delay = "25ms", limit = "200pkt", loss = 0.001', 2, 30, 5, FIVE),
     "wide": Network('rate = "100Mbps", delay = "10ms", limit = "200pkt"', 4, 20, 5),
 }
-VARYING: Final = {("short", "vegas"), ("wide", "cdg"), ("wide", "yeah")}
+VARYING: Final = {("short", "vegas"), ("shallow", "vegas"), ("wide", "vegas"), ("wide", "cdg"), ("wide", "yeah")}
 """Whose queue depends by a fifth or more on when the flows start: five seeds."""
 MODULES: Final = (
     "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "nv", "scalable", "vegas", "veno",

@@ -21,6 +21,7 @@ use crate::watchdog::Call;
 
 /// Jiffies per second: `CONFIG_HZ` of `runtime.c`.
 const HZ: u64 = 250;
+const CA_DISORDER: u8 = 1;
 const CA_ACK_SLOWPATH: u32 = 1;
 const CA_ACK_WIN_UPDATE: u32 = 2;
 const CA_ACK_ECE: u32 = 4;
@@ -143,12 +144,24 @@ impl Connection {
 
     /// `tcp_set_ca_state`: the hook sees the state before.
     fn enter(&mut self, phase: Phase) {
-        let state = number(phase);
+        self.set_state(number(phase));
+        self.told = phase;
+    }
+
+    fn set_state(&mut self, state: u8) {
         if let Some(set_state) = self.ops().set_state {
             self.call("set_state", |socket| unsafe { set_state(socket, state) });
         }
         self.socket.connection.ca_state = self.socket.connection.ca_state & !STATE | state;
-        self.told = phase;
+    }
+
+    /// `tcp_try_keep_open`: without an episode, whether something is known to have arrived beyond a hole.
+    fn keep_open(&mut self) {
+        let state = if self.socket.sacked_out > 0 { CA_DISORDER } else { number(Phase::Open) };
+        if self.told == Phase::Open && self.socket.connection.ca_state & STATE != state {
+            // `high_seq` says here how far an answered reduction goes, and stays.
+            self.set_state(state);
+        }
     }
 
     fn threshold(&mut self) -> u32 {
@@ -187,9 +200,13 @@ impl Connection {
             // A loss within a reduction that a mark began, and which answers it.
             self.enter(before);
         }
-        if phase == self.told {
-            return;
+        if phase != self.told {
+            self.change(phase);
         }
+        self.keep_open();
+    }
+
+    fn change(&mut self, phase: Phase) {
         let ends = matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open;
         if ends && self.recovery() == Owner::Transport {
             self.tell(Event::CompleteCwr);
@@ -355,7 +372,10 @@ impl CongestionControl for Connection {
         }
         if sent.idle.is_some() && self.is_begun {
             // It had nothing to send.
-            self.socket.app_limited = self.socket.delivered.wrapping_add(self.socket.in_flight).max(1);
+            let socket = &mut *self.socket;
+            socket.app_limited = socket.delivered.wrapping_add(socket.in_flight).max(1);
+            // `tcp_event_data_sent` comes before the segment counts.
+            (socket.snd_nxt, socket.packets_out, socket.in_flight, socket.sacked_out) = (socket.snd_una, 0, 0, 0);
             self.tell(Event::TxStart);
         }
         self.socket.lsndtime = jiffies(now);

@@ -62,7 +62,8 @@ pub enum Owner {
     Controller,
 }
 
-/// Where the sender stands between losses; Linux's `icsk_ca_state` without `Disorder`, which changes nothing here.
+/// Where the sender stands between losses; Linux's `icsk_ca_state` without `Disorder`, in which packets were
+/// reported beyond a hole and none is lost yet: controllers in C see it from what is in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Nothing is wrong.

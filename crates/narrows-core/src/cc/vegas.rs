@@ -176,7 +176,8 @@ impl CongestionControl for Vegas {
 
     fn on_sent(&mut self, _now: Time, sent: &Sent, path: &Path) {
         if sent.idle.is_some() {
-            self.restart(path.nxt);
+            // The round is that of the first segment, which the path counts as sent already: Linux tells of it before.
+            self.restart(path.una);
         }
     }
 
@@ -274,8 +275,11 @@ mod tests {
         let mut drive = vegas(2, 4);
         run(&mut drive, 20);
         let sent = Sent { size: drive.path.packet, idle: Some(Span::from_ms(50)) };
+        drive.path.nxt = drive.path.una.plus(drive.path.mss.get());
         drive.cc.on_sent(drive.now, &sent, &drive.path);
         assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));
+        // The acknowledgement of the first segment ends a round already.
+        assert_eq!(drive.cc.round_end, drive.path.una);
     }
 
     #[test]

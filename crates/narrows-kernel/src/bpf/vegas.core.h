@@ -167,8 +167,9 @@ CC_INLINE void vegas_on_timeout(struct vegas *v, u64 now_ns, u32 repeated, const
 
 CC_INLINE void vegas_on_sent(struct vegas *v, u32 was_idle, const struct cc_path *path)
 {
+	/* The round is that of the first segment, which the path counts as sent already: the kernel tells of it before. */
 	if (was_idle)
-		vegas_restart(v, path->nxt);
+		vegas_restart(v, path->una);
 }
 
 CC_INLINE void vegas_on_idle_restart(struct vegas *v, u64 idle_ns, const struct cc_path *path)

@@ -118,13 +118,46 @@ fn state_beside_the_controllers_own_is_a_connections() {
 fn acknowledgements_of_an_episode_take_the_slow_path_and_jiffies_are_of_four_milliseconds() {
     let hook = "int slow, fast; SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, __u32 flags) { \
                     int open = inet_csk(sk)->icsk_ca_state == TCP_CA_Open; \
-                    if (!open && !(flags & CA_ACK_SLOWPATH)) tcp_sk(sk)->snd_cwnd = 0; \
+                    int episode = inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder; \
+                    if (episode && !(flags & CA_ACK_SLOWPATH)) tcp_sk(sk)->snd_cwnd = 0; \
                     if (tcp_sk(sk)->tcp_mstamp / 4000 != tcp_jiffies32) tcp_sk(sk)->snd_cwnd = 0; \
                     if (open) fast += !(flags & CA_ACK_SLOWPATH); else slow++; }";
     let avoid = "if (slow > 300 && fast > 3000) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
     let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".in_ack_event = (void *)one_event, .name =");
     let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
     assert_eq!(message(&text), seen, "both kinds are seen, and no hook before it found fault");
+}
+
+/// `tcp_event_data_sent` comes before the segment counts as sent.
+#[test]
+fn a_transmission_begins_before_its_first_segment_counts() {
+    let hook = "int starts; SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, enum tcp_ca_event event) { \
+                    struct tcp_sock *tp = tcp_sk(sk); \
+                    if (event != CA_EVENT_TX_START) return; \
+                    starts++; if (tp->snd_nxt != tp->snd_una || tp->packets_out) tp->snd_cwnd = 0; }";
+    let avoid = "if (starts == 3) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
+    let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".cwnd_event = (void *)one_event, .name =");
+    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
+    assert_eq!(message(&text), seen, "once of each flow");
+}
+
+/// The first acknowledgement that acknowledges nothing new, but reports data beyond a hole, meets Open; those after it Disorder or an
+/// episode, as in the kernel: of what BIC counts in Open only such make the mean.
+#[test]
+fn data_beyond_a_hole_is_disorder() {
+    let hooks = "int first, left, disorders; \
+                 SEC(\"struct_ops\") void BPF_PROG(one_state, struct sock *sk, __u8 state) { \
+                    int before = inet_csk(sk)->icsk_ca_state; \
+                    left += before == TCP_CA_Open; disorders += state == TCP_CA_Disorder; \
+                    if (state == before || (state == TCP_CA_Disorder && !tcp_sk(sk)->sacked_out)) tcp_sk(sk)->snd_cwnd = 0; } \
+                 SEC(\"struct_ops\") void BPF_PROG(one_acked, struct sock *sk, const struct ack_sample *sample) { \
+                    first += inet_csk(sk)->icsk_ca_state == TCP_CA_Open && !sample->pkts_acked; \
+                    if (first > left + 3) tcp_sk(sk)->snd_cwnd = 0; }";
+    let avoid = "if (first > 50 && disorders > 50) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
+    let text = controller(SSTHRESH, avoid, hooks)
+        .replace(".name =", ".set_state = (void *)one_state, .pkts_acked = (void *)one_acked, .name =");
+    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
+    assert_eq!(message(&text), seen, "enough of both, and no hook before it found fault");
 }
 
 #[test]
