@@ -203,16 +203,27 @@ impl Connection {
         if phase != self.told {
             self.change(phase);
         }
-        self.keep_open();
+        // What begins is told with the state before it.
+        if phase == Phase::Open {
+            self.keep_open();
+        }
     }
 
     fn change(&mut self, phase: Phase) {
         let ends = matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open;
-        if ends && self.recovery() == Owner::Transport {
+        let completes = ends && self.recovery() == Owner::Transport;
+        let after_loss = self.told == Phase::Recovery;
+        // `tcp_fastretrans_alert`: the end of a reduction for ECN is told before the state changes, that of recovery after.
+        if completes && !after_loss {
             self.tell(Event::CompleteCwr);
         }
         match phase {
-            Phase::Open => self.enter(Phase::Open),
+            Phase::Open => {
+                self.enter(Phase::Open);
+                if completes && after_loss {
+                    self.tell(Event::CompleteCwr);
+                }
+            }
             Phase::Recovery | Phase::EcnReduction if self.recovery() == Owner::Controller => {
                 self.begin(phase);
                 self.is_told = true;
@@ -281,16 +292,6 @@ impl CongestionControl for Connection {
         socket.max_packets_out = whole(ack.max_in_flight);
         socket.limited = u8::from(matches!(ack.limited_by, Limit::Window | Limit::Pacing));
         socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
-        if let Some(in_ack_event) = self.ops().in_ack_event {
-            // The kernel counts what was delivered after this hook.
-            // So does the acknowledgement that ends an episode: its window is hardly ever the one predicted.
-            let is_open = (self.phase, ack.phase) == (Phase::Open, Phase::Open);
-            let is_slow = ack.ece || !ack.in_order || !is_open;
-            let flags =
-                if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
-            self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
-        }
-        let socket = &mut *self.socket;
         socket.delivered = whole(ack.delivered);
         socket.delivered_mstamp = socket.mstamp;
         socket.delivered_ce = socket.delivered_ce.wrapping_add(whole(ack.marked));
@@ -310,6 +311,14 @@ impl CongestionControl for Connection {
                 in_flight: whole(earlier).saturating_mul(self.socket.mss_cache),
             };
             self.call("pkts_acked", |socket| unsafe { pkts_acked(socket, &raw const sample) });
+        }
+        if let Some(in_ack_event) = self.ops().in_ack_event {
+            // The acknowledgement that ends an episode is slow, too: its window is hardly ever the one predicted.
+            let is_open = (self.phase, ack.phase) == (Phase::Open, Phase::Open);
+            let is_slow = ack.ece || !ack.in_order || !is_open;
+            let flags =
+                if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
+            self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
         }
         self.is_told = false;
         self.follow(ack.phase);
@@ -368,14 +377,16 @@ impl CongestionControl for Connection {
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
         if sent.idle.is_some() || !self.is_begun {
             self.look_at(now, path);
-            self.begin_if_new(path, false);
         }
+        if sent.idle.is_some() {
+            // `tcp_event_data_sent` comes before the segment counts, and so does `init`.
+            let socket = &mut *self.socket;
+            (socket.snd_nxt, socket.packets_out, socket.in_flight, socket.sacked_out) = (socket.snd_una, 0, 0, 0);
+        }
+        self.begin_if_new(path, false);
         if sent.idle.is_some() && self.is_begun {
             // It had nothing to send.
-            let socket = &mut *self.socket;
-            socket.app_limited = socket.delivered.wrapping_add(socket.in_flight).max(1);
-            // `tcp_event_data_sent` comes before the segment counts.
-            (socket.snd_nxt, socket.packets_out, socket.in_flight, socket.sacked_out) = (socket.snd_una, 0, 0, 0);
+            self.socket.app_limited = self.socket.delivered.max(1);
             self.tell(Event::TxStart);
         }
         self.socket.lsndtime = jiffies(now);

@@ -1,13 +1,11 @@
 //! The connections of all network namespaces, as they were found last: what one loop that looks finds, all have.
 //!
-//! As long as switches speak, a thread of its own looks ahead: a loop that did so would leave its datagrams waiting meanwhile.
-//!
 //! To look is to walk over all open files. A walk may miss a connection, whose file goes from one process to another just then
 //! or whose numbers change as they are read: it has ended when two walks, some time apart, have missed it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows_kernel::{Connection, Connections, Error};
@@ -34,17 +32,8 @@ type Name = (u32, Flow);
 
 /// See the [module](self).
 pub(crate) struct Table {
-    shared: Arc<Shared>,
-    /// The thread that looks ahead; `None` once it has ended.
-    ahead: Option<JoinHandle<()>>,
-}
-
-/// What loops share with the thread that looks ahead.
-struct Shared {
     walk: Box<dyn Fn() -> Result<Vec<Connection>, Error> + Send + Sync>,
     found: Mutex<Found>,
-    /// Wakes the thread that looks ahead.
-    asked: Condvar,
 }
 
 #[derive(Default)]
@@ -56,18 +45,6 @@ struct Found {
     look_from: Option<Instant>,
     /// Whether a walk has failed: it is said once.
     failed: bool,
-    ahead: Ahead,
-}
-
-/// What the thread that looks ahead is to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Ahead {
-    #[default]
-    Rest,
-    /// A loop has asked for a walk, which has not ended.
-    Look,
-    /// The table is no more.
-    End,
 }
 
 /// A connection, and what its sequence numbers are counted from.
@@ -92,19 +69,12 @@ impl Table {
     }
 
     fn of(walk: impl Fn() -> Result<Vec<Connection>, Error> + Send + Sync + 'static) -> Table {
-        let shared = Shared { walk: Box::new(walk), found: Mutex::default(), asked: Condvar::new() };
-        let shared = Arc::new(shared);
-        let ahead = thread::Builder::new().name("look-ahead".to_owned()).spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.look_ahead()
-        });
-        // Without it connections are looked for when they are named.
-        Table { shared, ahead: ahead.ok() }
+        Table { walk: Box::new(walk), found: Mutex::default() }
     }
 
     /// What a walk finds, for who wants nothing to be remembered of it.
     pub(super) fn all(&self) -> Result<Vec<Connection>, Error> {
-        (self.shared.walk)()
+        (self.walk)()
     }
 
     /// A connection's socket. It is looked for, if it is time.
@@ -124,27 +94,30 @@ impl Table {
         }
     }
 
-    /// Has connections looked for, if it is time, and does not wait for it.
+    /// Looks ahead, if it is time.
     pub(super) fn keep_fresh(&self) {
-        let mut found = self.shared.found();
+        let mut found = self.found();
         let is_old = found.looked.is_none_or(|looked| looked.elapsed() >= FRESH);
-        if is_old && found.is_time() && found.ahead == Ahead::Rest {
-            found.ahead = Ahead::Look;
-            self.shared.asked.notify_one();
+        if is_old && found.is_time() {
+            self.look(&mut found);
         }
     }
 
     /// Finds all connections anew, after a moment if they were looked for just now: what has ended and was missed once is
     /// missed for the second time.
     pub(super) fn look_again(&self) {
-        let looked = self.shared.found().looked;
+        let looked = self.found().looked;
         thread::sleep(looked.map_or(Duration::ZERO, |looked| APART.saturating_sub(looked.elapsed())));
-        self.shared.look(&mut self.shared.found());
+        self.look(&mut self.found());
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection's socket, as far as is known; `None` if the connection is not.
     fn borrow(&self, name: &Name) -> io::Result<Option<Borrowed>> {
-        let (connection, first) = match self.shared.found().known.get(name) {
+        let (connection, first) = match self.found().known.get(name) {
             Some(known) => (known.connection.clone(), known.first),
             None => return Ok(None),
         };
@@ -153,8 +126,8 @@ impl Table {
 
     /// Finds all connections anew, for this one; whether it did.
     fn look_around(&self, wanted: &Name) -> bool {
-        let mut found = self.shared.found();
-        if !found.is_time() || !self.shared.look(&mut found) {
+        let mut found = self.found();
+        if !found.is_time() || !self.look(&mut found) {
             return false;
         }
         let is_there = found.known.get(wanted).is_some_and(|known| known.missed.is_none());
@@ -162,71 +135,29 @@ impl Table {
         found.look_from = found.look_from.max(Some(Instant::now() + pause));
         true
     }
-}
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        self.shared.found().ahead = Ahead::End;
-        self.shared.asked.notify_one();
-        // It panics only if a walk does, and has said so.
-        let _ = self.ahead.take().map(JoinHandle::join);
-    }
-}
-
-impl Shared {
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Looks whenever it is asked, and holds nobody up meanwhile, until the end.
-    fn look_ahead(&self) {
-        let mut found = self.found();
-        loop {
-            found = match found.ahead {
-                Ahead::End => return,
-                Ahead::Rest => self.asked.wait(found).unwrap_or_else(PoisonError::into_inner),
-                Ahead::Look => {
-                    drop(found);
-                    let began = Instant::now();
-                    let all = (self.walk)();
-                    let mut found = self.found();
-                    found.note(began, all);
-                    if found.ahead == Ahead::Look {
-                        found.ahead = Ahead::Rest;
-                    }
-                    found
-                }
-            };
-        }
-    }
 
     /// Finds all connections anew; whether it did. What was known stays, if it did not.
     fn look(&self, found: &mut Found) -> bool {
         let began = Instant::now();
         let all = (self.walk)();
-        found.note(began, all)
-    }
-}
-
-impl Found {
-    /// What became of a walk that began at this time; whether it found connections anew.
-    fn note(&mut self, began: Instant, all: Result<Vec<Connection>, Error>) -> bool {
-        self.looked = Some(Instant::now());
-        self.look_from = Some(Instant::now() + began.elapsed() * REST);
+        found.looked = Some(Instant::now());
+        found.look_from = Some(Instant::now() + began.elapsed() * REST);
         match all {
             Ok(all) => {
-                self.take(began, all);
+                found.take(began, all);
                 true
             }
             Err(error) => {
-                if !std::mem::replace(&mut self.failed, true) {
+                if !std::mem::replace(&mut found.failed, true) {
                     eprintln!("warning: connections cannot be looked for: {error}");
                 }
                 false
             }
         }
     }
+}
 
+impl Found {
     fn is_time(&self) -> bool {
         self.look_from.is_none_or(|from| Instant::now() >= from)
     }
@@ -320,7 +251,7 @@ mod tests {
 
     /// Whether it is time for a walk.
     fn let_walk(table: &Table, may: bool) {
-        table.shared.found().look_from = (!may).then(|| Instant::now() + Duration::from_secs(3_600));
+        table.found().look_from = (!may).then(|| Instant::now() + Duration::from_secs(3_600));
     }
 
     #[test]
@@ -348,11 +279,11 @@ mod tests {
             for found in [vec![closed(7)], vec![]] {
                 walks.find(found);
                 table.look_again();
-                assert!(table.shared.found().known.contains_key(&name(7)));
+                assert!(table.found().known.contains_key(&name(7)));
             }
         }
         table.look_again();
-        assert!(table.shared.found().known.is_empty());
+        assert!(table.found().known.is_empty());
     }
 
     #[test]
@@ -375,41 +306,11 @@ mod tests {
         }
     }
 
-    /// A walk ahead is asked for and not waited for: meanwhile what is known is there for all.
-    #[test]
-    fn looking_ahead_holds_nobody_up() {
-        let (walking, go_on) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(())));
-        let held = go_on.lock().unwrap();
-        let table = Table::of({
-            let (walking, go_on) = (Arc::clone(&walking), Arc::clone(&go_on));
-            move || {
-                *walking.lock().unwrap() += 1;
-                drop(go_on.lock());
-                Ok(vec![closed(7)])
-            }
-        });
-        let until =
-            |what: &dyn Fn() -> bool| (0..2_000).any(|_| what() || (thread::sleep(Duration::from_millis(1)), false).1);
-        table.keep_fresh();
-        assert!(until(&|| *walking.lock().unwrap() == 1));
-        table.keep_fresh();
-        assert!(table.shared.found().known.is_empty(), "it is not over");
-        drop(held);
-        assert!(until(&|| table.shared.found().known.contains_key(&name(7))));
-        table.keep_fresh();
-        thread::sleep(Duration::from_millis(2));
-        assert_eq!(*walking.lock().unwrap(), 1, "what was found is fresh");
-        thread::sleep(FRESH);
-        let_walk(&table, true);
-        table.keep_fresh();
-        assert!(until(&|| *walking.lock().unwrap() == 2));
-    }
-
     #[test]
     fn a_walk_that_fails_says_nothing_of_anyone() {
         let table = Table::of(|| Err(Error::NoBtf));
         assert_eq!(of(&table, 7), "unknown");
-        table.shared.found().take(Instant::now(), vec![closed(7)]);
+        table.found().take(Instant::now(), vec![closed(7)]);
         (0..3).for_each(|_| table.look_again());
         assert_eq!(of(&table, 7), "not now");
     }

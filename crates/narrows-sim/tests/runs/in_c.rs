@@ -131,12 +131,15 @@ fn acknowledgements_of_an_episode_take_the_slow_path_and_jiffies_are_of_four_mil
 /// `tcp_event_data_sent` comes before the segment counts as sent.
 #[test]
 fn a_transmission_begins_before_its_first_segment_counts() {
-    let hook = "int starts; SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, enum tcp_ca_event event) { \
+    let hook = "int starts; SEC(\"struct_ops\") void BPF_PROG(one_init, struct sock *sk) { \
+                    if (tcp_sk(sk)->snd_nxt != tcp_sk(sk)->snd_una) tcp_sk(sk)->snd_cwnd = 0; } \
+                 SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, enum tcp_ca_event event) { \
                     struct tcp_sock *tp = tcp_sk(sk); \
                     if (event != CA_EVENT_TX_START) return; \
                     starts++; if (tp->snd_nxt != tp->snd_una || tp->packets_out) tp->snd_cwnd = 0; }";
     let avoid = "if (starts == 3) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
-    let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".cwnd_event = (void *)one_event, .name =");
+    let text = controller(SSTHRESH, avoid, hook)
+        .replace(".name =", ".init = (void *)one_init, .cwnd_event = (void *)one_event, .name =");
     let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
     assert_eq!(message(&text), seen, "once of each flow");
 }
