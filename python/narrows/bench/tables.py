@@ -111,7 +111,7 @@ def threads(records: Sequence[Mapping[str, Any]]) -> Rows:
             str(record["threads"]),
             wording.number(record["wall_seconds"]),
             wording.number(record["wall_seconds"] / record["speedup"]),
-            wording.number(record["speedup"]),
+            wording.number(record["speedup"]) + (" ?" if record["noise"] else ""),
             " to ".join(wording.number(edge(record["wall_seconds_on_threads"])) for edge in (min, max)),
         ]
         for record in records
