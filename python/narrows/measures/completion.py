@@ -108,7 +108,7 @@ def loss(frames: Frames, arm: str) -> BySeed:
 
 
 measures("1e-5", _segment, {
-    "loss_dc": ("dcn", "loss", "Packets that ports inside the datacenters dropped, per packet that a host sent; without what wires lose."),
+    "loss_dc": ("dcn", "loss", "Packets that ports inside the datacenters dropped per packet that a host sent."),
     "loss_wan": ("wan", "loss", "Packets dropped at the WAN ports per packet that a host sent."),
 })  # fmt: skip
 
