@@ -268,6 +268,11 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
     if written.value == Scalar::Text("auto".to_owned()) && parameter.default == Value::Auto {
         return Ok(Value::Auto);
     }
+    let default = match parameter.default {
+        Value::Span(span) => span.as_ps(),
+        Value::Rate(rate) => rate.as_bps(),
+        _ => 0,
+    };
     let (value, integer) = match (parameter.kind, &written.value) {
         (Kind::Switch, Scalar::Switch(on)) => return Ok(Value::Switch(*on)),
         (Kind::Count, Scalar::Whole(count)) => {
@@ -301,13 +306,13 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
             let span = units::parse::<Span>(text).map_err(quantity)?;
             (Value::Span(span), span.as_ps())
         }
-        (Kind::Span, Scalar::Whole(number)) => return Err(quantity(units::bare::<Span>(number))),
-        (Kind::Span, Scalar::Real(number)) => return Err(quantity(units::bare::<Span>(number))),
+        (Kind::Span, Scalar::Whole(number)) => return Err(quantity(units::bare::<Span>(number).near(default))),
+        (Kind::Span, Scalar::Real(number)) => return Err(quantity(units::bare::<Span>(number).near(default))),
         (Kind::Rate, Scalar::Text(text)) => {
             let rate = units::parse::<Rate>(text).map_err(quantity)?;
             (Value::Rate(rate), rate.as_bps())
         }
-        (Kind::Rate, Scalar::Whole(number)) => return Err(quantity(units::bare::<Rate>(number))),
+        (Kind::Rate, Scalar::Whole(number)) => return Err(quantity(units::bare::<Rate>(number).near(default))),
         (Kind::LinkRate, Scalar::Text(text)) => match (units::parse::<Rate>(text), units::parse_fraction(text)) {
             (Ok(rate), _) if rate.as_bps() > 0 => return Ok(Value::Rate(rate)),
             (_, Some(share)) if text.contains('%') => match Fraction(share).scaled(16) {

@@ -122,6 +122,8 @@ pub struct UnitError {
     example: &'static str,
     finest: &'static str,
     units: &'static [(&'static str, u64)],
+    /// The unit in which one writes what is usual here, if that is known.
+    usual: Option<&'static str>,
     fault: Fault,
 }
 
@@ -143,7 +145,16 @@ enum Fault {
 impl UnitError {
     fn new<D: Dimension>(text: &str, fault: Fault) -> UnitError {
         let text = text.chars().take(40).collect();
-        UnitError { text, what: D::WHAT, example: D::EXAMPLE, finest: D::FINEST, units: D::UNITS, fault }
+        UnitError { text, what: D::WHAT, example: D::EXAMPLE, finest: D::FINEST, units: D::UNITS, usual: None, fault }
+    }
+
+    /// The same where so much is usual, in the canonical unit: what it suggests is of that size.
+    #[must_use]
+    pub fn near(self, canonical: u64) -> UnitError {
+        // A minute is one's own choice: 60 s are written as such.
+        let fits = self.units.iter().filter(|(name, size)| *size <= canonical && *name != "min");
+        let usual = fits.reduce(|most, unit| if unit.1 > most.1 { unit } else { most }).map(|(name, _)| *name);
+        UnitError { usual, ..self }
     }
 
     /// What to write instead.
@@ -162,7 +173,7 @@ impl UnitError {
             Fault::NoUnit => {
                 // A number that is as large as this is not meant in thousands.
                 let large = number.len() > 4 && number.bytes().all(|digit| digit.is_ascii_digit());
-                let unit = if large { self.units[0].0 } else { usual };
+                let unit = self.usual.unwrap_or(if large { self.units[0].0 } else { usual });
                 let all = if self.units.len() > 1 { format!("; units: {units}") } else { String::new() };
                 format!("add a unit, for instance \"{number}{unit}\"{all}")
             }
