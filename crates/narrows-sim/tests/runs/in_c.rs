@@ -31,6 +31,8 @@ SEC(".struct_ops.link") struct tcp_congestion_ops one = {{
     )
 }
 
+/// How a run ends in which `cong_avoid` has seen what it waited for, and sets a window of 0 to say so.
+const SAW_IT: &str = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
 const SSTHRESH: &str = "return tcp_reno_ssthresh(sk);";
 const AVOID: &str = "tcp_reno_cong_avoid(sk, ack, acked);";
 
@@ -124,8 +126,7 @@ fn acknowledgements_of_an_episode_take_the_slow_path_and_jiffies_are_of_four_mil
                     if (open) fast += !(flags & CA_ACK_SLOWPATH); else slow++; }";
     let avoid = "if (slow > 300 && fast > 3000) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
     let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".in_ack_event = (void *)one_event, .name =");
-    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
-    assert_eq!(message(&text), seen, "both kinds are seen, and no hook before it found fault");
+    assert_eq!(message(&text), SAW_IT, "both kinds are seen, and no hook before it found fault");
 }
 
 /// `tcp_event_data_sent` comes before the segment counts as sent.
@@ -140,8 +141,7 @@ fn a_transmission_begins_before_its_first_segment_counts() {
     let avoid = "if (starts == 3) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
     let text = controller(SSTHRESH, avoid, hook)
         .replace(".name =", ".init = (void *)one_init, .cwnd_event = (void *)one_event, .name =");
-    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
-    assert_eq!(message(&text), seen, "once of each flow");
+    assert_eq!(message(&text), SAW_IT, "once of each flow");
 }
 
 /// The first acknowledgement that acknowledges nothing new, but reports data beyond a hole, meets Open; those after it Disorder or an
@@ -159,8 +159,7 @@ fn data_beyond_a_hole_is_disorder() {
     let avoid = "if (first > 50 && disorders > 50) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
     let text = controller(SSTHRESH, avoid, hooks)
         .replace(".name =", ".set_state = (void *)one_state, .pkts_acked = (void *)one_acked, .name =");
-    let seen = "one.bpf.c: cong_avoid leaves a window of 0 packets, where 1 to 2147483647 are possible";
-    assert_eq!(message(&text), seen, "enough of both, and no hook before it found fault");
+    assert_eq!(message(&text), SAW_IT, "enough of both, and no hook before it found fault");
 }
 
 #[test]
