@@ -79,14 +79,17 @@ def test_the_page_on_equal_paths_works_as_it_stands(real, folder):
     for name, language, text in blocks("equal-paths.md", ('seeds = "1..5"', 'seeds = "1..2"')):
         if language == "sh":
             shown.append(said_by(real, *shlex.split(text)[1:]))
-        else:
-            file = folder / (name or "equal-paths.toml")
-            file.write_text((file.read_text() if not name else "") + text)
+            continue
+        file = folder / (name or "equal-paths.toml")
+        file.write_text((file.read_text() if not name else "") + text)
+        if language == "python":
+            shown.append(said_by(real, name, program=sys.executable))
     said = "\n".join(shown)
     assert "8 new, 0 reused" in said
     # The others have no gap, so that their runs are the same, and so are those of the gap of 50 us.
     assert "8 new, 8 reused" in said
     assert "flowlets · gap=200us" in said
+    assert "path_changes" in said
 
 
 @pytest.mark.parametrize(

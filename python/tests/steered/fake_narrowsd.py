@@ -48,14 +48,17 @@ def main():
 
 
 def _run(plan, seed, out, backend):
-    log = os.environ.get("FAKE_NARROWSD_LOG")
-    if log:
-        with Path(log).open("a") as file:
-            file.write(f"{os.getpid()} {plan['arm']} {seed} {time.monotonic()}\n")
-    assert not out.exists() or not list(out.iterdir()), "the folder is to be empty"
     mode = os.environ.get("FAKE_NARROWSD", "runs")
     mode, _, only = mode.partition(":")
     mode = mode if only in ("", f"{plan['arm']}/{seed}") else "runs"
+    told = threading.Event()
+    if mode == "hangs":
+        signal.signal(signal.SIGTERM, lambda *_: told.set())
+    log = os.environ.get("FAKE_NARROWSD_LOG")
+    if log:  # now it can be told to end
+        with Path(log).open("a") as file:
+            file.write(f"{os.getpid()} {plan['arm']} {seed} {time.monotonic()}\n")
+    assert not out.exists() or not list(out.iterdir()), "the folder is to be empty"
     end_ns = plan["schedule"]["end"] // 1000
     if mode in _ENDS:
         code, said = _ENDS[mode]
@@ -64,7 +67,7 @@ def _run(plan, seed, out, backend):
     if mode == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     if mode == "hangs":
-        _hang(end_ns)
+        _hang(end_ns, told)
     busy_s = float(os.environ.get("FAKE_NARROWSD_BUSY_SECONDS", "0"))
     if busy_s:  # a child of its own works, as QEMU does
         own = f"import time\nwhile time.process_time() < {busy_s}: pass"
@@ -112,10 +115,8 @@ def _simulated(plan, seed):
     return place / name
 
 
-def _hang(end_ns):
+def _hang(end_ns, ended):
     """Until it is told to end, or its parent is gone; then it says that it has cleaned up."""
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
 
     def watch():
         sys.stdin.buffer.read()
