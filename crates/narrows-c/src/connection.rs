@@ -10,18 +10,20 @@ use narrows_core::cc::external::Machine;
 use narrows_core::cc::parts::reno::after_idle;
 use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Limit, MIN_WINDOW, Owner, Path, Phase, Sent};
 use narrows_core::packet::Seq;
+use narrows_core::tcp::reduction::Reduction;
 use narrows_core::units::{Packets, Rate, Span, Time};
 
 use crate::Misbehaved;
 use crate::compiler::KIT_FOLDER as KIT;
 use crate::library::Library;
 use crate::ops::{CongControlBefore, Event, Ops};
-use crate::socket::{AckSample, INFINITE, PACING_NEEDED, RateSample, STATE, Socket};
+use crate::socket::{AckSample, GUARD, INFINITE, PACING_NEEDED, PRIVATE, RateSample, STATE, Socket};
 use crate::watchdog::Call;
 
 /// Jiffies per second: `CONFIG_HZ` of `runtime.c`.
 const HZ: u64 = 250;
 const CA_DISORDER: u8 = 1;
+const CA_CWR: u8 = 2;
 const CA_ACK_SLOWPATH: u32 = 1;
 const CA_ACK_WIN_UPDATE: u32 = 2;
 const CA_ACK_ECE: u32 = 4;
@@ -55,16 +57,20 @@ pub(crate) struct Connection {
     library: Arc<Library>,
     ops: *const Ops,
     socket: Box<Socket>,
-    /// Where the sender stood at the last acknowledgement.
-    phase: Phase,
     /// `init` was called: once the connection's RTT is known, as in Linux.
     is_begun: bool,
     /// Payload of a full segment and its IP packet, bytes.
     full: (u64, u64),
-    /// What `set_state` was called with last.
+    /// What `set_state` was called with last, but for Disorder.
     told: Phase,
     /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
     is_told: bool,
+    /// The reduction that the controller asked for by `tcp_enter_cwr`, of which the transport does not know.
+    asked: Option<Reduction>,
+    /// The last reduction was undone, which no acknowledgement has told yet.
+    is_undone: bool,
+    /// The loss that `on_congestion` may be about to tell is answered by the reduction in which it was found.
+    is_answered: bool,
 }
 
 // SAFETY: the socket's pointers are to its own storage and to the library.
@@ -85,6 +91,7 @@ impl Connection {
         socket.connection.sock.gso_max_size = u32::try_from(piece).unwrap_or(u32::MAX);
         socket.connection.sock.pacing_shift = PACING_SHIFT;
         socket.connection.ops = ops;
+        socket.connection.guard = [GUARD; 4];
         socket.cwnd = whole(context.path.initial_window);
         socket.cwnd_clamp = u32::MAX;
         socket.ssthresh = INFINITE;
@@ -93,11 +100,13 @@ impl Connection {
             library,
             ops,
             socket,
-            phase: Phase::Open,
             is_begun: false,
             full: (1, 1),
             told: Phase::Open,
             is_told: false,
+            asked: None,
+            is_undone: false,
+            is_answered: false,
         };
         made.look_at(Time::ZERO, context.path);
         made
@@ -128,6 +137,12 @@ impl Connection {
             let _call = Call::begin();
             of(socket)
         };
+        if self.socket.connection.guard != [GUARD; 4] {
+            let file = &self.library.file;
+            end_run(format!(
+                "{file}: {hook} writes beyond the {PRIVATE} bytes of a controller's own state (icsk_ca_priv)"
+            ));
+        }
         let window = self.socket.cwnd;
         if !(1..=INFINITE).contains(&window) {
             let file = &self.library.file;
@@ -176,29 +191,63 @@ impl Connection {
 
     /// `tcp_enter_recovery` and `tcp_enter_cwr`: where the transport's reduction leads is the window from now on.
     fn begin(&mut self, phase: Phase) {
-        // A loss within a reduction is answered by it; the hook for the state may do more.
-        let is_within = self.socket.high_seq.wrapping_sub(self.socket.snd_una) <= i32::MAX.unsigned_abs();
-        if !(is_within && (self.told, phase) == (Phase::EcnReduction, Phase::Recovery)) {
+        // A reduction answers what is found within it; the hook for the state may do more.
+        let is_within = self.told == Phase::EcnReduction && self.left_of_reduction().is_some();
+        if !(is_within || std::mem::take(&mut self.is_answered)) {
             self.socket.prior_ssthresh = self.current_threshold();
             self.socket.prior_cwnd = self.socket.cwnd;
             self.socket.high_seq = self.socket.snd_nxt;
             self.socket.ssthresh = self.threshold();
             self.socket.cwnd_cnt = 0;
         }
-        self.enter(phase);
+        if phase != self.told {
+            self.enter(phase);
+        }
+        self.asked = None;
         // A reduction ends at the threshold, be it above the window; a window of one packet stays.
         if self.recovery() == Owner::Transport && self.socket.cwnd > 1 {
             self.socket.cwnd = self.socket.ssthresh.max(1);
         }
     }
 
+    /// How much is not acknowledged of what was out when the last reduction began; `None` if more than that is.
+    fn left_of_reduction(&self) -> Option<u32> {
+        let left = self.socket.high_seq.wrapping_sub(self.socket.snd_una);
+        (left <= i32::MAX.unsigned_abs()).then_some(left)
+    }
+
+    /// What the controller asked for by `tcp_enter_cwr` is a reduction from now on.
+    fn begin_asked(&mut self) {
+        if self.told == Phase::Open && self.socket.connection.ca_state & STATE == CA_CWR {
+            let flight = u64::from(self.socket.in_flight);
+            self.asked = Some(Reduction::begin(flight, u64::from(self.socket.ssthresh)));
+            self.told = Phase::EcnReduction;
+        }
+    }
+
+    /// Where the sender stands with this acknowledgement, in the reduction that the controller asked for or in the transport's.
+    fn phase_of(&mut self, ack: &Ack) -> Phase {
+        self.begin_asked();
+        let is_within = self.left_of_reduction().is_some();
+        let Some(reduction) = self.asked.as_mut().filter(|_| ack.phase == Phase::Open) else { return ack.phase };
+        if is_within {
+            let clean = ack.in_order && ack.lost == Packets::ZERO;
+            reduction.on_ack(ack.acked.get(), ack.in_flight.get(), clean);
+            return Phase::EcnReduction;
+        }
+        self.asked = None;
+        self.socket.cwnd = self.socket.ssthresh.clamp(1, INFINITE);
+        Phase::Open
+    }
+
     /// The state changes that an acknowledgement brings, before windows grow. What begins is told by `on_congestion`, right after; but
     /// a controller that owns its window hears of it first, as in the kernel, where `cong_control` comes last.
     fn follow(&mut self, phase: Phase) {
-        let before = std::mem::replace(&mut self.phase, phase);
-        if self.told != before {
-            // A loss within a reduction that a mark began, and which answers it.
-            self.enter(before);
+        let is_undone = std::mem::take(&mut self.is_undone);
+        if is_undone && self.told == Phase::Recovery && self.left_of_reduction().is_some_and(|left| left > 0) {
+            // `tcp_try_undo_partial` and `tcp_try_undo_dsack`: no reduction is completed.
+            self.told = Phase::Open;
+            self.keep_open();
         }
         if phase != self.told {
             self.change(phase);
@@ -228,6 +277,10 @@ impl Connection {
                 self.begin(phase);
                 self.is_told = true;
             }
+            Phase::Recovery if self.told == Phase::EcnReduction && self.left_of_reduction().is_some() => {
+                self.enter(phase);
+                self.is_answered = true;
+            }
             Phase::Recovery | Phase::EcnReduction | Phase::Loss => {}
         }
     }
@@ -245,7 +298,7 @@ impl Connection {
         let mss = u32::try_from(path.mss.get()).unwrap_or(u32::MAX).max(1);
         socket.mss_cache = mss;
         socket.advmss = mss;
-        socket.packets_out = nxt.wrapping_sub(una).div_ceil(mss);
+        socket.packets_out = whole(path.outstanding);
         socket.in_flight = whole(path.in_flight);
         socket.sacked_out = socket.packets_out.saturating_sub(socket.in_flight);
         socket.clock_cache = now.as_ns();
@@ -314,14 +367,15 @@ impl CongestionControl for Connection {
         }
         if let Some(in_ack_event) = self.ops().in_ack_event {
             // The acknowledgement that ends an episode is slow, too: its window is hardly ever the one predicted.
-            let is_open = (self.phase, ack.phase) == (Phase::Open, Phase::Open);
+            let is_open = (self.told, ack.phase) == (Phase::Open, Phase::Open);
             let is_slow = ack.ece || !ack.in_order || !is_open;
             let flags =
                 if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
             self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
         }
-        self.is_told = false;
-        self.follow(ack.phase);
+        (self.is_told, self.is_answered) = (false, false);
+        let phase = self.phase_of(ack);
+        self.follow(phase);
         if let Some(cong_control) = self.ops().cong_control {
             let sample = self.rate_sample(ack);
             let acknowledged = wire(ack.una);
@@ -335,16 +389,21 @@ impl CongestionControl for Connection {
                     cong_control(socket, acknowledged, flags, &raw const sample);
                 }
             });
-        } else if let (true, Some(cong_avoid)) = (ack.may_grow(), self.ops().cong_avoid) {
+        } else if let (true, Some(cong_avoid)) = (ack.may_grow() && self.asked.is_none(), self.ops().cong_avoid) {
             // Behind a near-source limiter the window is not what limits: what grew there would leave at once.
             if ack.limited_by != Limit::NearSource {
                 let una = wire(ack.una);
                 self.call("cong_avoid", |socket| unsafe { cong_avoid(socket, una, acked) });
             }
         }
+        self.begin_asked();
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
+        if self.socket.clock_cache != now.as_ns() {
+            // No acknowledgement found it.
+            (self.is_told, self.is_answered) = (false, false);
+        }
         if std::mem::take(&mut self.is_told) {
             return;
         }
@@ -355,13 +414,14 @@ impl CongestionControl for Connection {
             Cause::Ecn => Phase::EcnReduction,
         };
         self.begin(phase);
-        self.phase = phase;
     }
 
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         self.look_at(now, path);
         self.begin_if_new(path, true);
-        if !repeated {
+        // A reduction that the controller asked for answers the timeout.
+        let is_answered = self.asked.take().is_some() && self.left_of_reduction().is_some();
+        if !(repeated || is_answered) {
             self.socket.prior_ssthresh = self.current_threshold();
             self.socket.prior_cwnd = self.socket.cwnd;
             self.socket.ssthresh = self.threshold();
@@ -371,25 +431,31 @@ impl CongestionControl for Connection {
         self.socket.cwnd_cnt = 0;
         self.socket.high_seq = self.socket.snd_nxt;
         self.enter(Phase::Loss);
-        self.phase = Phase::Loss;
     }
 
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
-        if sent.idle.is_some() || !self.is_begun {
+        if sent.starts || !self.is_begun {
             self.look_at(now, path);
         }
+        // `tcp_event_data_sent` comes before the segment counts, and so does `init`.
+        let socket = &mut *self.socket;
         if sent.idle.is_some() {
-            // `tcp_event_data_sent` comes before the segment counts, and so does `init`.
-            let socket = &mut *self.socket;
             (socket.snd_nxt, socket.packets_out, socket.in_flight, socket.sacked_out) = (socket.snd_una, 0, 0, 0);
+        } else if sent.starts {
+            (socket.in_flight, socket.sacked_out) = (0, socket.packets_out);
         }
         self.begin_if_new(path, false);
-        if sent.idle.is_some() && self.is_begun {
-            // It had nothing to send.
-            self.socket.app_limited = self.socket.delivered.max(1);
+        if sent.starts && self.is_begun {
+            if sent.idle.is_some() {
+                // It had nothing to send.
+                self.socket.app_limited = self.socket.delivered.max(1);
+            }
             self.tell(Event::TxStart);
         }
         self.socket.lsndtime = jiffies(now);
+        if let Some(reduction) = &mut self.asked {
+            reduction.on_sent();
+        }
     }
 
     fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
@@ -413,6 +479,7 @@ impl CongestionControl for Connection {
                 end_run(format!("{file}: undo_cwnd returns {window} packets, where 1 to {INFINITE} are possible"));
             }
             self.socket.cwnd = window;
+            self.is_undone = true;
             self.socket.ssthresh = self.socket.ssthresh.max(self.socket.prior_ssthresh);
         }
     }
@@ -423,7 +490,8 @@ impl CongestionControl for Connection {
 
     #[inline]
     fn window(&self) -> Packets {
-        Packets::new(u64::from(self.socket.cwnd.min(self.socket.cwnd_clamp).max(1)))
+        let own = u64::from(self.socket.cwnd.min(self.socket.cwnd_clamp).max(1));
+        Packets::new(self.asked.map_or(own, |reduction| reduction.window().max(1)))
     }
 
     fn slow_start_threshold(&self) -> Packets {

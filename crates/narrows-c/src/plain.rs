@@ -14,14 +14,13 @@ use narrows_core::units::{Packets, Rate, Span, Time};
 
 use crate::connection::end_run;
 use crate::library::Library;
+use crate::socket::GUARD;
 use crate::watchdog::Call;
 
 /// The largest window and threshold, packets.
 const MOST: f64 = (1u64 << 30) as f64;
 /// The largest state of a connection, bytes.
 const MAX_STATE: usize = 1 << 20;
-/// Behind a state: a function that writes beyond its end changes it.
-const GUARD: u64 = 0x6e61_7272_6f77_7321;
 /// The largest rate, bit/s.
 const MAX_RATE: f64 = 1e15;
 

@@ -6,7 +6,9 @@ use std::mem::{offset_of, size_of};
 use crate::ops::Ops;
 
 /// Octets of a controller's own state.
-const PRIVATE: usize = 104;
+pub(crate) const PRIVATE: usize = 104;
+/// What stands behind a controller's own state.
+pub(crate) const GUARD: u64 = 0x6e61_7272_6f77_7321;
 /// A threshold that there is none yet.
 pub(crate) const INFINITE: u32 = 0x7fff_ffff;
 /// `SK_PACING_NEEDED`.
@@ -37,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) ca_state: u8,
     pub(crate) ack_pending: u8,
     pub(crate) private: [u64; PRIVATE / 8],
+    /// Always [`GUARD`]: a function that writes beyond its state changes it.
+    pub(crate) guard: [u64; 4],
 }
 
 #[repr(C)]
@@ -103,11 +107,12 @@ pub(crate) struct RateSample {
 }
 
 /// What `narrows_layout` of `runtime.c` must say.
-pub(crate) const LAYOUT: [usize; 14] = [
+pub(crate) const LAYOUT: [usize; 15] = [
     size_of::<Socket>(),
     offset_of!(Sock, pacing_rate),
     offset_of!(Connection, rto),
     offset_of!(Connection, private),
+    offset_of!(Connection, guard),
     offset_of!(Socket, mstamp),
     offset_of!(Socket, rtt_min),
     offset_of!(Socket, cwnd),

@@ -25,6 +25,7 @@ const __u32 narrows_layout[] = {
 	offsetof(struct sock, sk_pacing_rate),
 	offsetof(struct inet_connection_sock, icsk_rto),
 	offsetof(struct inet_connection_sock, icsk_ca_priv),
+	offsetof(struct inet_connection_sock, narrows_guard),
 	offsetof(struct tcp_sock, tcp_mstamp),
 	offsetof(struct tcp_sock, rtt_min),
 	offsetof(struct tcp_sock, snd_cwnd),
@@ -420,22 +421,22 @@ __u32 tcp_reno_undo_cwnd(struct sock *sk)
 	return tp->snd_cwnd > tp->prior_cwnd ? tp->snd_cwnd : tp->prior_cwnd;
 }
 
-/* A controller asks for a reduction, once per window of data: at once here, where Linux spreads it over a round. */
+/* A controller asks for a reduction, once per window of data; connection.rs leads the window from then on. */
 void tcp_enter_cwr(struct sock *sk)
 {
-	const struct inet_connection_sock *icsk = inet_csk(sk);
+	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	__u32 target;
 
-	if (icsk->icsk_ca_state > TCP_CA_Disorder || (__s32)(tp->snd_una - tp->high_seq) < 0)
-		return;
-	target = icsk->icsk_ca_ops->ssthresh(sk);
-	tp->prior_cwnd = tp->snd_cwnd;
 	tp->prior_ssthresh = 0;
-	tp->snd_ssthresh = target;
-	tp->snd_cwnd = least(tp->snd_cwnd, target);
-	tp->snd_cwnd_cnt = 0;
+	if (icsk->icsk_ca_state > TCP_CA_Disorder)
+		return;
 	tp->high_seq = tp->snd_nxt;
+	tp->snd_cwnd_cnt = 0;
+	tp->prior_cwnd = tp->snd_cwnd;
+	tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
+	if (icsk->icsk_ca_ops->set_state)
+		icsk->icsk_ca_ops->set_state(sk, TCP_CA_CWR);
+	icsk->icsk_ca_state = TCP_CA_CWR;
 }
 
 /*

@@ -412,7 +412,7 @@ mod tests {
         let idle = Span::from_secs(60);
         drives[1].now += idle;
         let (now, path) = (drives[1].now, drives[1].path);
-        drives[1].cc.on_sent(now, &Sent { size: path.packet, idle: Some(idle) }, &path);
+        drives[1].cc.on_sent(now, &Sent { size: path.packet, idle: Some(idle), starts: true }, &path);
         for drive in &mut drives {
             drive.round(Span::from_ms(10), false);
         }

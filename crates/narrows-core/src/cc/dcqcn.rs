@@ -283,7 +283,7 @@ mod tests {
         }
 
         fn send_at(&mut self, now: Time, size: u64) {
-            let sent = Sent { size: Bytes::new(size), idle: None };
+            let sent = Sent { size: Bytes::new(size), idle: None, starts: false };
             self.cc.on_sent(now, &sent, &self.path);
         }
     }

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn after_a_call_it_states_what_the_machine_states() {
         let (path, now) = (path(), Time::ZERO);
-        let sent = Sent { size: path.packet, idle: None };
+        let sent = Sent { size: path.packet, idle: None, starts: false };
         type Call<'a> = &'a dyn Fn(&mut External);
         let calls: [Call<'_>; 7] = [
             &|it| it.on_telemetry(&[]),

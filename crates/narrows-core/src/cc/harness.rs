@@ -22,6 +22,7 @@ pub(super) fn path() -> Path {
         una: Seq::FIRST,
         nxt: Seq::FIRST,
         in_flight: Packets::ZERO,
+        outstanding: Packets::ZERO,
         departs_at: Time::ZERO,
     }
 }

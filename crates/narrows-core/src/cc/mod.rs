@@ -199,8 +199,11 @@ impl Ack {
 pub struct Sent {
     /// The IP packet.
     pub size: Bytes,
-    /// How long nothing had been sent, when nothing was in flight before it; otherwise `None`.
+    /// How long nothing had been sent, when all that was sent before is acknowledged; otherwise `None`.
     pub idle: Option<Span>,
+    /// Nothing was in flight before it: it follows idle time, or is the first retransmission after a timeout (Linux
+    /// `CA_EVENT_TX_START`).
+    pub starts: bool,
 }
 
 /// What changes slowly. Kept by the transport, lent to the controller at every call.
@@ -228,6 +231,8 @@ pub struct Path {
     pub nxt: Seq,
     /// Packets thought to be in the network.
     pub in_flight: Packets,
+    /// Segments sent and not acknowledged in sequence, whatever became of them (Linux `packets_out`).
+    pub outstanding: Packets,
     /// When pacing lets the next piece go; in the past if nothing holds it back.
     pub departs_at: Time,
 }

@@ -349,7 +349,7 @@ mod tests {
     }
 
     const NO_ADAPT: (&str, Value) = ("beta", Value::Real(0));
-    const SENT: Sent = Sent { size: Bytes::new(1_500), idle: None };
+    const SENT: Sent = Sent { size: Bytes::new(1_500), idle: None, starts: false };
 
     #[test]
     fn the_first_window_is_the_bandwidth_delay_product_once_there_is_an_rtt() {
@@ -502,7 +502,7 @@ mod tests {
         let mut idle = uno(base, 1_000, &[]);
         acks(&mut idle, 1_100, apart, Some(base), false);
         idle.now += Span::from_secs(1);
-        idle.cc.on_sent(idle.now, &Sent { idle: Some(Span::from_secs(1)), ..SENT }, &idle.path);
+        idle.cc.on_sent(idle.now, &Sent { idle: Some(Span::from_secs(1)), starts: true, ..SENT }, &idle.path);
         acks(&mut idle, 2, base, Some(base), false);
         assert_eq!(idle.window(), 1_000);
     }

@@ -79,10 +79,11 @@ impl Vegas {
         self.samples = 0;
     }
 
-    /// An idle path may have changed: even the base RTT is measured anew (Linux `tcp_vegas_cwnd_event`).
+    /// With nothing in flight the path may have changed: even the base RTT is measured anew, after a timeout, too (Linux
+    /// `tcp_vegas_cwnd_event`).
     fn restart(&mut self, nxt: Seq) {
         self.base_us = u64::MAX;
-        self.active = self.phase == Phase::Open;
+        self.active = true;
         self.begin_round(nxt);
     }
 
@@ -175,7 +176,7 @@ impl CongestionControl for Vegas {
     }
 
     fn on_sent(&mut self, _now: Time, sent: &Sent, path: &Path) {
-        if sent.idle.is_some() {
+        if sent.starts {
             // The round is that of the first segment, which the path counts as sent already: Linux tells of it before.
             self.restart(path.una);
         }
@@ -274,7 +275,7 @@ mod tests {
     fn idling_measures_the_path_anew() {
         let mut drive = vegas(2, 4);
         run(&mut drive, 20);
-        let sent = Sent { size: drive.path.packet, idle: Some(Span::from_ms(50)) };
+        let sent = Sent { size: drive.path.packet, idle: Some(Span::from_ms(50)), starts: true };
         drive.path.nxt = drive.path.una.plus(drive.path.mss.get());
         drive.cc.on_sent(drive.now, &sent, &drive.path);
         assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));

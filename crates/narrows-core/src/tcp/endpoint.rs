@@ -554,6 +554,7 @@ pub fn initial_path(stack: &Stack) -> Path {
         una: Seq::FIRST,
         nxt: Seq::FIRST,
         in_flight: Packets::ZERO,
+        outstanding: Packets::ZERO,
         departs_at: Time::ZERO,
     }
 }

@@ -32,7 +32,7 @@ mod plb;
 pub mod profile;
 mod rate;
 mod receiver;
-mod reduction;
+pub mod reduction;
 pub(crate) mod rtt;
 mod scoreboard;
 mod sender;

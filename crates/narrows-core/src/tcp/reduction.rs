@@ -3,7 +3,7 @@
 
 /// The state of one reduction. All counts are packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reduction {
+pub struct Reduction {
     /// Where it leads.
     threshold: u64,
     /// In flight when it began: RecoverFS.
@@ -16,23 +16,23 @@ pub(super) struct Reduction {
 
 impl Reduction {
     /// A reduction from `flight` in flight to a window of `threshold`.
-    pub(super) fn begin(flight: u64, threshold: u64) -> Reduction {
+    pub fn begin(flight: u64, threshold: u64) -> Reduction {
         Reduction { threshold, flight: flight.max(1), delivered: 0, sent: 0, window: flight.max(1) }
     }
 
     /// The window now.
-    pub(super) fn window(&self) -> u64 {
+    pub fn window(&self) -> u64 {
         self.window
     }
 
     /// A packet left.
-    pub(super) fn on_sent(&mut self) {
+    pub fn on_sent(&mut self) {
         self.sent += 1;
     }
 
     /// An acknowledgement delivered `packets`; `pipe` are in flight after it. `clean` if it advanced the cumulative
     /// acknowledgement and reported no new loss: then, below the threshold, slow start makes up for lost ground.
-    pub(super) fn on_ack(&mut self, packets: u64, pipe: u64, clean: bool) {
+    pub fn on_ack(&mut self, packets: u64, pipe: u64, clean: bool) {
         self.delivered += packets;
         let may_send = if pipe > self.threshold {
             (self.delivered * self.threshold).div_ceil(self.flight).saturating_sub(self.sent)

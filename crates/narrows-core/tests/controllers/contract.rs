@@ -115,6 +115,7 @@ impl Transport {
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             in_flight: Packets::ZERO,
+            outstanding: Packets::ZERO,
             departs_at: Time::ZERO,
         };
         let settings = Settings::new(spec.parameters, values);
@@ -200,7 +201,8 @@ impl Transport {
             self.max_in_flight = self.max_in_flight.max(self.in_flight);
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight = Packets::new(self.in_flight);
-            self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle }, &self.path);
+            self.path.outstanding = Packets::new(self.outstanding);
+            self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle, starts: idle.is_some() }, &self.path);
             self.last_sent = self.now;
         }
         let first = if self.delivered == 0 { self.first_window() } else { 0 };

@@ -66,11 +66,11 @@ CC_INLINE void vegas_begin_round(struct vegas *v, u64 nxt)
 	v->samples = 0;
 }
 
-/* An idle path may have changed: even the base RTT is measured anew. */
+/* With nothing in flight the path may have changed: even the base RTT is measured anew, after a timeout, too. */
 CC_INLINE void vegas_restart(struct vegas *v, u64 nxt)
 {
 	v->base_us = CC_NONE;
-	v->active = v->phase == CC_OPEN;
+	v->active = 1;
 	vegas_begin_round(v, nxt);
 }
 
@@ -165,10 +165,10 @@ CC_INLINE void vegas_on_timeout(struct vegas *v, u64 now_ns, u32 repeated, const
 	v->phase = CC_LOSS;
 }
 
-CC_INLINE void vegas_on_sent(struct vegas *v, u32 was_idle, const struct cc_path *path)
+CC_INLINE void vegas_on_sent(struct vegas *v, u32 starts, const struct cc_path *path)
 {
 	/* The round is that of the first segment, which the path counts as sent already: the kernel tells of it before. */
-	if (was_idle)
+	if (starts)
 		vegas_restart(v, path->una);
 }
 

@@ -80,6 +80,7 @@ impl<'a> Facts<'a> {
             una: Seq::new(self.una),
             nxt: Seq::new(self.nxt),
             in_flight: Packets::new((self.nxt - self.una) / MSS),
+            outstanding: Packets::new((self.nxt - self.una) / MSS),
             departs_at: Time::ZERO,
         }
     }
@@ -157,6 +158,6 @@ impl<'a> Facts<'a> {
     }
 
     pub(crate) fn sent(&self, idle: bool) -> Sent {
-        Sent { size: Bytes::new(1_500), idle: idle.then_some(Span::from_ms(1)) }
+        Sent { size: Bytes::new(1_500), idle: idle.then_some(Span::from_ms(1)), starts: idle }
     }
 }

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use narrows_c::{Error, Misbehaved, Source, inspect};
 use narrows_core::cc::EcnUse;
-use narrows_core::units::Span;
+use narrows_core::units::{Rate, Span};
 use narrows_plan::{ControllerChoice, Plan, Program};
 use narrows_results::Quantity;
 
-use crate::plans::{Dumbbell, run};
+use crate::plans::{Dumbbell, at, run};
 
 /// Hooks that call the functions which Linux lends to its controllers; `ssthresh`, `avoid` and what is beside them may differ.
 fn controller(ssthresh: &str, avoid: &str, beside: &str) -> String {
@@ -96,6 +96,11 @@ fn what_a_controller_does_wrong_ends_the_run_with_file_and_line() {
     let divides = controller("return 10 / zero;", AVOID, "int zero;");
     let line = 1 + divides.lines().position(|line| line.contains("/ zero")).unwrap();
     assert_eq!(message(&divides), format!("one.bpf.c:{line}: divides by zero"));
+    let expected = "one.bpf.c: cong_avoid writes beyond the 104 bytes of a controller's own state (icsk_ca_priv)";
+    for place in [13, 16] {
+        let beyond = controller(SSTHRESH, "((__u64 *)inet_csk_ca(sk))[place] = 1;", &format!("int place = {place};"));
+        assert_eq!(message(&beyond), expected);
+    }
     for (window, said) in [("0", "0"), ("0x80000000", "2147483648")] {
         let text = controller(SSTHRESH, &format!("tcp_sk(sk)->snd_cwnd = {window};"), "");
         let expected =
@@ -160,6 +165,74 @@ fn data_beyond_a_hole_is_disorder() {
     let text = controller(SSTHRESH, avoid, hooks)
         .replace(".name =", ".set_state = (void *)one_state, .pkts_acked = (void *)one_acked, .name =");
     assert_eq!(message(&text), SAW_IT, "enough of both, and no hook before it found fault");
+}
+
+/// The first retransmission after a timeout begins a transmission, too: all that was in flight is given up.
+#[test]
+fn a_transmission_begins_after_a_timeout() {
+    let hook = "int after; SEC(\"struct_ops\") void BPF_PROG(one_event, struct sock *sk, enum tcp_ca_event event) { \
+                    struct tcp_sock *tp = tcp_sk(sk); \
+                    if (event != CA_EVENT_TX_START || inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) return; \
+                    after++; if (tp->sacked_out != tp->packets_out || !tp->packets_out || tp->snd_nxt == tp->snd_una) tp->snd_cwnd = 0; }";
+    let avoid = "if (after > 3) tcp_sk(sk)->snd_cwnd = 0; else tcp_reno_cong_avoid(sk, ack, acked);";
+    let text = controller(SSTHRESH, avoid, hook).replace(".name =", ".cwnd_event = (void *)one_event, .name =");
+    let mut lossy = plan(in_c(&text, false));
+    lossy.network.links.iter_mut().for_each(|link| link.loss = u32::MAX / 20);
+    lossy.schedule.end = at(Span::from_secs(30));
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(run(&lossy, 1)))).expect_err("the run ends");
+    assert_eq!(ended.downcast::<Misbehaved>().expect("with the controller's fault").0, SAW_IT);
+}
+
+/// NewReno that asks for a reduction whenever its window has grown to forty packets, as a controller that reads delays would. What
+/// does not go as in the kernel sets a window of 0.
+#[test]
+fn a_reduction_that_a_controller_asks_for_is_spread_over_a_round() {
+    let text = r#"#include <linux/module.h>
+#include <net/tcp.h>
+static void one_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_reno_cong_avoid(sk, ack, acked);
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR)
+		tp->snd_cwnd = 0; /* windows grow in no reduction */
+	else if (tp->snd_cwnd >= 40)
+		tcp_enter_cwr(sk);
+}
+static void one_state(struct sock *sk, u8 state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (state == TCP_CA_CWR && (inet_csk(sk)->icsk_ca_state != TCP_CA_Open || tp->high_seq != tp->snd_nxt))
+		tp->snd_cwnd = 0;
+	if (state == TCP_CA_Open && tp->snd_cwnd != 20)
+		tp->snd_cwnd = 0;
+}
+static void one_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (event == CA_EVENT_COMPLETE_CWR && (inet_csk(sk)->icsk_ca_state != TCP_CA_CWR || (s32)(tp->snd_una - tp->high_seq) <= 0))
+		tp->snd_cwnd = 0;
+}
+static struct tcp_congestion_ops one __read_mostly = {
+	.ssthresh = tcp_reno_ssthresh, .cong_avoid = one_avoid, .undo_cwnd = tcp_reno_undo_cwnd,
+	.set_state = one_state, .cwnd_event = one_event, .name = "one",
+};
+static int __init one_register(void) { return tcp_register_congestion_control(&one); }
+module_init(one_register);
+"#;
+    let slow = Dumbbell { rate: Rate::from_mbps(20), ..Dumbbell::default() };
+    let mut plan = slow.long("newreno", false, Span::from_secs(4));
+    plan.traffic[0].controller = of_text("one.c", text, &[]);
+    let results = run(&plan, 1);
+    let windows: Vec<f64> =
+        results.series.iter().filter(|row| row.quantity == Quantity::WindowPackets).map(|row| row.value).collect();
+    let falls = windows.windows(2).map(|pair| pair[0] - pair[1]).filter(|&fall| fall > 0.0);
+    let (count, largest) = falls.fold((0, 0.0), |(count, largest), fall| (count + 1, f64::max(largest, fall)));
+    assert!(count >= 60 && largest <= 3.0, "packet by packet, not at once: {count} falls, by {largest} at most");
+    let reductions = windows.windows(2).filter(|pair| pair[0] > 30.0 && pair[1] <= 30.0).count();
+    assert!(reductions >= 4, "{reductions}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	__u32 sk_pacing_status;
-	unsigned long sk_pacing_rate;		/* octets of IP per second */
+	unsigned long sk_pacing_rate;		/* octets of payload per second */
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_gso_max_size;			/* octets that a host hands to its port in one piece */
 	__u32 sk_pacing_shift;
@@ -126,6 +126,9 @@ struct inet_connection_sock {
 		__u8 pending;			/* of receivers, which the simulator has itself: always 0 */
 	} icsk_ack;
 	__u64 icsk_ca_priv[ICSK_CA_PRIV_SIZE / sizeof(__u64)];
+#ifndef __bpf__
+	__u64 narrows_guard[4];			/* tells of writes beyond it */
+#endif
 };
 
 struct minmax_sample {

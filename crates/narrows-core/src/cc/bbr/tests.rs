@@ -107,7 +107,7 @@ impl World {
         });
         self.path.nxt = self.path.nxt.plus(MSS);
         self.path.in_flight = Packets::new(self.flying.len() as u64);
-        self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle: None }, &self.path);
+        self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle: None, starts: false }, &self.path);
         self.next_send = self.now + self.cc.pacing().unwrap().time_for(self.path.packet);
     }
 
@@ -301,7 +301,7 @@ fn later_kernels_count_what_is_in_flight_when_the_next_piece_leaves() {
 fn the_handshake_is_the_first_round_trip() {
     let mut cc = bbr(0);
     let path = Path { srtt: Some(Span::from_us(700)), min_rtt: Some(Span::from_us(250)), ..path() };
-    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None }, &path);
+    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None, starts: false }, &path);
     assert_eq!(cc.round_trip_us, Some(250));
     // A segment of data takes longer where it has to be put on the line.
     let sample = Some(RttSample { span: Span::from_us(600), seq: Seq::FIRST });
@@ -316,7 +316,7 @@ fn a_pause_measures_the_round_trip_without_a_dip() {
         let mut cc = cruising(2);
         let now = Time::ZERO + ROUND_TRIP_WINDOW + Span::from_ms(1);
         (cc.round_trip_us, cc.round_trip_at) = (Some(1_000), Some(Time::ZERO));
-        cc.on_sent(now, &Sent { size: path().packet, idle }, &path());
+        cc.on_sent(now, &Sent { size: path().packet, idle, starts: idle.is_some() }, &path());
         let rtt = Some(RttSample { span: Span::from_us(1_300), seq: Seq::FIRST });
         cc.on_ack(&Ack { rtt, ..ack(now) }, &path());
         assert_eq!(cc.round_trip_us, Some(1_300), "the old one has expired");
@@ -485,7 +485,7 @@ fn the_first_rate_is_the_initial_window_per_round_trip() {
     let first = cc.pacing().unwrap();
     assert!(first > Rate::from_mbps(346) && first < Rate::from_mbps(347), "{first}");
     let path = Path { srtt: Some(RTT), ..path() };
-    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None }, &path);
+    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None, starts: false }, &path);
     assert_eq!(cc.pacing().unwrap().as_bps() / 1_000_000, 34);
 }
 

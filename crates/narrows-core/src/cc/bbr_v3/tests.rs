@@ -98,7 +98,7 @@ fn the_first_rate_is_the_initial_window_per_rtt() {
     // Ten packets of 1500 bytes in 1 ms, times 2.77.
     assert_eq!(cc.pacing().unwrap().as_bps() / 100_000, 3_323);
     let path = Path { srtt: Some(RTT), min_rtt: Some(RTT), ..path() };
-    cc.on_sent(at(0), &Sent { size: path.packet, idle: None }, &path);
+    cc.on_sent(at(0), &Sent { size: path.packet, idle: None, starts: false }, &path);
     assert_eq!(cc.pacing().unwrap().as_bps() / 100_000, 332);
     assert_eq!(cc.rtt.ns, Some(10_000_000), "the handshake's RTT is the first");
 }
@@ -393,7 +393,7 @@ fn dips(until_ms: u64, idle_at: Option<u64>) -> (Vec<(u64, u64)>, BbrV3) {
     for tick in 0..until_ms / 10 {
         let now = at(tick * 10);
         if idle_at == Some(tick * 10) {
-            cc.on_sent(now, &Sent { size: path.packet, idle: Some(Span::from_secs(1)) }, &path);
+            cc.on_sent(now, &Sent { size: path.packet, idle: Some(Span::from_secs(1)), starts: true }, &path);
         }
         let acked = cc.window.min(BDP);
         delivered += acked;

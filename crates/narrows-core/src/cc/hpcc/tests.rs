@@ -16,7 +16,7 @@ fn hpcc(changes: &[(&str, Value)]) -> Drive<Hpcc> {
     let mut all = std::vec![("base-rtt", Value::Span(BASE))];
     all.extend_from_slice(changes);
     let mut drive = Drive::new(build(&SPEC, Hpcc::new, &path, &all), path);
-    drive.cc.on_sent(Time::ZERO, &Sent { size: Bytes::new(1_500), idle: None }, &drive.path);
+    drive.cc.on_sent(Time::ZERO, &Sent { size: Bytes::new(1_500), idle: None, starts: false }, &drive.path);
     drive
 }
 
@@ -160,7 +160,7 @@ fn a_loss_changes_no_window_and_a_timeout_leaves_one_packet_until_there_is_an_ac
 fn the_base_rtt_is_measured_where_none_is_given() {
     let path = Path { line_rate: LINE, min_rtt: Some(Span::from_us(10)), ..path() };
     let mut drive = Drive::new(build(&SPEC, Hpcc::new, &path, &[]), path);
-    drive.cc.on_sent(Time::ZERO, &Sent { size: Bytes::new(1_500), idle: None }, &drive.path);
+    drive.cc.on_sent(Time::ZERO, &Sent { size: Bytes::new(1_500), idle: None, starts: false }, &drive.path);
     let longer = LINE.time_for(Bytes::new(1_440));
     assert_eq!(drive.cc.base, Some(Span::from_us(10) + longer));
     drive.tell(&[hop(0, 0, 0), hop(1, 0, 0)]);

@@ -68,7 +68,7 @@ impl World {
         self.path.nxt = self.path.nxt.plus(MSS);
         self.paced = self.now + self.cc.pacing().expect("it always paces").time_for(size);
         self.path.in_flight = Packets::new(self.out.len() as u64);
-        self.cc.on_sent(self.now, &Sent { size, idle: None }, &self.path);
+        self.cc.on_sent(self.now, &Sent { size, idle: None, starts: false }, &self.path);
     }
 
     /// The first acknowledgement to come; what is lost is told with the one after it.
@@ -228,7 +228,7 @@ fn a_gap_between_pieces_is_no_idle_time() {
     let size = world.path.packet;
     let mut began_after = |gap: Span| {
         world.now += gap;
-        world.cc.on_sent(world.now, &Sent { size, idle: Some(gap) }, &world.path);
+        world.cc.on_sent(world.now, &Sent { size, idle: Some(gap), starts: true }, &world.path);
         (world.cc.intervals[0].began, world.now)
     };
     let (began, first) = began_after(RTT.div(2));

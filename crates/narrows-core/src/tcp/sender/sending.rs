@@ -223,7 +223,9 @@ impl Sender {
         }
         let message = self.message_of(start);
         let ends_message = message.whole && start.plus(u64::from(length)) == message.end;
-        self.note_sent(now, length, pacing, None, stack);
+        // The timer gave up all that was in flight.
+        let starts = self.board.in_flight() == 1;
+        self.note_sent(now, length, pacing, (None, starts), stack);
         Outgoing {
             start,
             length,
@@ -242,7 +244,7 @@ impl Sender {
         let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
         self.board.push(now, segment.start, segment.length, stamp);
         self.nxt = self.nxt.plus(u64::from(segment.length));
-        self.note_sent(now, segment.length, pacing, idle, stack);
+        self.note_sent(now, segment.length, pacing, (idle, idle.is_some()), stack);
         // Sending more does not put off the timeout of what was sent before.
         if self.timeout_at == Time::NEVER || idle.is_some() {
             self.arm_timeout(now, stack);
@@ -250,7 +252,14 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
+    fn note_sent(
+        &mut self,
+        now: Time,
+        length: u16,
+        pacing: Option<Rate>,
+        (idle, starts): (Option<Span>, bool),
+        stack: &Stack,
+    ) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
         self.last_sent = now;
@@ -263,11 +272,11 @@ impl Sender {
         if self.near_source.is_some() {
             self.tell_near_source(now, length, stack);
         }
-        let in_flight = Packets::new(u64::from(self.board.in_flight()));
         self.path.una = self.una;
         self.path.nxt = self.nxt;
-        self.path.in_flight = in_flight;
-        let sent = Sent { size: packet_of(length, stack), idle };
+        self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
+        self.path.outstanding = Packets::new(u64::from(self.board.outstanding()));
+        let sent = Sent { size: packet_of(length, stack), idle, starts };
         let before = self.controller_window;
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
         // One of the user's may change its pacing or its threshold alone; ours do not while data is out.

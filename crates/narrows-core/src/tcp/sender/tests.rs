@@ -240,6 +240,21 @@ fn acknowledge(sender: &mut Sender, now: Time, out: &Outgoing, sent: Time, stack
     sender.handle_ack(now, &ack, stack);
 }
 
+/// However small they are.
+#[test]
+fn a_controller_hears_how_many_segments_are_outstanding() {
+    let stack = stack(with_near_source());
+    let mut sender = listening("newreno", &stack);
+    for tag in 1..=3 {
+        sender.offer(100, Tag(tag));
+    }
+    let now = Time::from_ns(2_000_000);
+    let sent = send_all(&mut sender, now, &stack);
+    assert_eq!((sent.len(), sender.path.outstanding.get(), sender.path.in_flight.get()), (3, 3, 3));
+    acknowledge(&mut sender, now + Span::from_us(100), &sent[0], now, &stack);
+    assert_eq!(sender.path.outstanding.get(), 2);
+}
+
 /// Its own expiries are of no interest then: whoever needs the rate catches up. Of thousands of connections each would cost
 /// an event in every cycle.
 #[test]

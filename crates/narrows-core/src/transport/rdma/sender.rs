@@ -221,7 +221,7 @@ impl Sender {
         self.round_max = self.round_max.max(self.in_flight);
         self.last_sent = Some(now);
         self.renew_path();
-        self.controller.on_sent(now, &Sent { size, idle }, &self.path);
+        self.controller.on_sent(now, &Sent { size, idle, starts: idle.is_some() }, &self.path);
         if let Some(rate) = self.controller.pacing() {
             self.paced_until = self.paced_until.max(now) + rate.time_for(size);
         }
@@ -419,6 +419,7 @@ impl Sender {
         self.path.min_rtt = self.rtt.min();
         (self.path.una, self.path.nxt) = (self.una, self.nxt);
         self.path.in_flight = Packets::new(self.in_flight);
+        self.path.outstanding = Packets::new(self.outstanding.len() as u64);
         self.path.departs_at = self.paced_until;
     }
 
