@@ -237,9 +237,7 @@ class Run:
 
     def join(self) -> RunResults:
         """Waits for the end. Raises `Cancelled`, or `BadInput` if the simulator refuses the plan."""
-        with _converted(
-            "mend what it names: a controller's file; fewer hosts or flows, an earlier end, or several experiments"
-        ) as module:
+        with _converted("give fewer hosts or flows, an earlier end, or make several experiments of it") as module:
             try:
                 return RunResults(self._run.join())
             except module.Cancelled:

@@ -121,6 +121,37 @@ def test_a_run_that_fails_is_named_and_the_others_stay(two_arms, folder, arm, re
     assert len(runs_in(folder)) == 2
 
 
+IN_C = """#include <narrows.h>
+static void on_ack(struct narrows_sender *s, const struct narrows_ack *ack, const struct narrows_path *path)
+{
+	if (path->now > ZERO) s->window = 1 / (int)ZERO;
+}
+static void on_congestion(struct narrows_sender *s, enum narrows_cause cause, const struct narrows_path *path) {}
+NARROWS_CONTROLLER(one, .on_ack = on_ack, .on_congestion = on_congestion);
+"""
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        ("faults", r"error: one\.c: the controller ended its process \(SIGSEGV\)\n  help: a pointer"),
+        (
+            "never-returns",
+            r"error: one\.c: a call of the controller has not returned for 10 s\n  help: look for a loop",
+        ),
+        ("divides", r"error: one\.c:4: divides by zero\n  help: mend the controller"),
+    ],
+)
+def test_a_fault_of_a_controllers_file_is_told_with_its_name_and_not_tried_again(two_arms, folder, arm, said):
+    (folder / "one.c").write_text(IN_C.replace("ZERO", "0" if arm == "divides" else "1000000"))
+    two_arms.write_text(
+        TWO_ARMS.replace('name = "gemini"\ncc = "gemini"', f'name = "{arm}"\ncc = {{ file = "one.c" }}')
+    )
+    with pytest.raises(narrows.BadInput, match=said) as fault:
+        api.run(two_arms, jobs=1).finish()
+    assert str(fault.value).splitlines()[-1].endswith(f"({arm}, seed 1)")
+
+
 def test_a_run_whose_process_dies_by_accident_is_made_by_another(two_arms, folder, monkeypatch):
     monkeypatch.setenv("TEST_SECONDS", "0.5")
     handle = api.run(two_arms, jobs=1)

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::controller::{self, Substitute};
-use crate::experiments::{plan_of, sources};
+use crate::experiments::{BadInput, plan_of, sources};
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
@@ -101,7 +101,7 @@ impl Run {
             Ok(Ok(None)) => Err(Cancelled::new_err("the run was cancelled")),
             Ok(Err(refused)) => Err(PyValueError::new_err(refused)),
             Err(payload) => Err(match payload.downcast::<narrows_c::Misbehaved>() {
-                Ok(controller) => PyValueError::new_err(controller.0),
+                Ok(controller) => BadInput::new_err(format!("error: {}\n  help: mend the controller", controller.0)),
                 Err(_) => PyRuntimeError::new_err("the simulator failed; the message is on standard error"),
             }),
         }

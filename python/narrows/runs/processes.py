@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from narrows.runs.reservation import Key
+    from narrows.runs.simulate import Request
     from narrows.runs.store import Store
 
 ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
     # A backtrace needs memory: a process that dies for lack of it would hang while it prints one.
     "RUST_BACKTRACE": "0",
+    "NARROWS_WORKER": "1",
 }
+NO_RETURN = 70
+"""What a process ends with when a call of a controller in a file does not return."""
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+"""What code that does wrong is killed by."""
 CHUNK_BYTES = 1 << 16
 CLOSE_SECONDS = 10
 """For a worker to end of itself; it takes its own grace before that."""
@@ -82,6 +88,7 @@ class _Worker:
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self.job: Key | None = None
+        self._files: tuple[str, ...] = ()
         self.ended = False
         self._said = b""
         self._selector = selector
@@ -101,6 +108,7 @@ class _Worker:
     def begin(self, job: Job, root: str) -> None:
         """Starts a run."""
         self.job = job.key
+        self._files = _controllers(job.request)
         self.send({"root": root, **vars(job.request)})
 
     def send(self, message: dict[str, Any]) -> None:
@@ -117,7 +125,7 @@ class _Worker:
             self.ended = True
             self._selector.unregister(self._stdout)
             if self.job is not None:
-                yield self._ended(Lost(self.job, self._how_it_ended()))
+                yield self._ended(self._died(self.job, self._process.wait()))
             return
         *lines, self._said = (self._said + chunk).split(b"\n")
         for line in lines:
@@ -161,12 +169,28 @@ class _Worker:
         self.job = None
         return event
 
-    def _how_it_ended(self) -> str:
-        code = self._process.wait()
+    def _died(self, key: Key, code: int) -> Event:
+        """What becomes of the run: a controller's fault would come again."""
+        files = " or ".join(self._files)
+        if files and code == NO_RETURN:
+            said = f"error: {files}: a call of the controller has not returned for 10 s"
+            return Failed(key, f"{said}\n  help: look for a loop without end", is_input=True)
         if code >= 0:
-            return f"its process ended with code {code}"
-        return (
-            f"its process was killed ({signal.Signals(-code).name})\n"
-            "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there. "
-            "A controller in a file may also end it, by a pointer that leads nowhere"
+            return Lost(key, f"its process ended with code {code}")
+        name = signal.Signals(-code).name
+        if files and -code in FAULTS:
+            said = (
+                f"error: {files}: the controller ended its process ({name})\n  help: a pointer of it may lead nowhere"
+            )
+            return Failed(key, said, is_input=True)
+        return Lost(
+            key,
+            f"its process was killed ({name})\n"
+            "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there",
         )
+
+
+def _controllers(request: Request) -> tuple[str, ...]:
+    """The files of the controllers that a run loads."""
+    programs = (traffic["controller"].get("program") for traffic in request.plan["traffic"])
+    return tuple(dict.fromkeys(program["file"] for program in programs if program))

@@ -280,7 +280,7 @@ class Batch:
             raise self._trouble
         for failure in self._failures:
             if failure.is_input:
-                raise BadInput(failure.message)
+                raise BadInput(f"{failure.message}\n  in {self._name(failure.key)}")
         if self._failures:
             raise RunFailed(self._what_failed())
         made = {item.job.key: item for item in (*self._wanted.there, *self._finished.values())}
@@ -288,10 +288,12 @@ class Batch:
             raise Cancelled(f"stopped; {len(made)} of {len(self._wanted.jobs)} runs are finished and kept")
         return tuple(made[job.key] for job in self._wanted.jobs)
 
+    def _name(self, key: Key) -> str:
+        return f"run {key[0]}/{key[1]} ({self._jobs[key].plan.case}, seed {key[1]})"
+
     def _what_failed(self) -> str:
         first = self._failures[0]
-        case = self._jobs[first.key].plan.case
-        text = f"run {first.key[0]}/{first.key[1]} ({case}) ended without results: {first.message}"
+        text = f"{self._name(first.key)} ended without results: {first.message}"
         others = len(self._failures) - 1
         return text + (f"\n  {others} more failed; those that are finished are kept" if others else "")
 

@@ -1,8 +1,8 @@
 """The native module, steered by the environment; every answer is its own.
 
 `TEST_VERSION` is what it calls itself, `TEST_SECONDS` how much longer each run takes. Runs of arms called `panics`,
-`dies` and `is-killed` end so. `TEST_END_MS` ends arrivals earlier. Where `TEST_NO_RUNS` is a file's path, a run is
-noted there and refused.
+`dies`, `is-killed`, `faults` and `never-returns` end so. `TEST_END_MS` ends arrivals earlier. Where `TEST_NO_RUNS` is a
+file's path, a run is noted there and refused.
 """
 
 import json
@@ -49,6 +49,10 @@ class Run:
                 os._exit(9)
             case "is-killed":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "faults":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "never-returns":
+                os._exit(70)
         return Outcome(self._run.join())
 
 
