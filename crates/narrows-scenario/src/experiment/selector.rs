@@ -130,20 +130,19 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
     impl<'de> Visitor<'de> for NameOrTable {
         type Value = Controller;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let example = match self.0 {
-                CONTROLLER => "gemini = { beta = 0.2 }",
-                SCHEDULER => "drr = { weights = [2, 1] }",
-                ROUTING => "flowlet = { gap = \"50us\" }",
-                _ => "threshold = { mark-at = \"20pkt\" }",
-            };
-            write!(f, "{}'s name, or a table such as {{ {example} }}", self.0)
+            write!(f, "{}'s name, or a table such as {{ {} }}", self.0, example(self.0))
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<Controller, E> {
             Ok(Controller { name: text.to_owned(), name_span: 0..0, parameters: vec![] })
         }
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Controller, A::Error> {
             let Some(name) = map.next_key::<Located<String>>()? else {
-                return Err(A::Error::custom(format_args!("{} is missing", self.0)));
+                return Err(A::Error::custom(format_args!(
+                    "{} is missing{}give its name, or a table such as {{ {} }}; or leave the key out",
+                    self.0,
+                    super::quantity::HELP,
+                    example(self.0)
+                )));
             };
             let parameters = if self.0 == CONTROLLER && name.value == FILE {
                 map.next_value::<File>()?.0
@@ -152,6 +151,11 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
             };
             if let Some(second) = map.next_key::<String>()? {
                 let (one, help) = match self.0 {
+                    CONTROLLER if name.value == FILE => (
+                        "a controller's file and something else",
+                        "what belongs to the file stands in a table of its own: \
+                         cc = { file = { path = \"mine.bpf.c\", name = \"mine\", parameters = { alpha = 2 } } }",
+                    ),
                     CONTROLLER => {
                         ("two controllers", "keep one; several share a run through the `cc` of each [[traffic]]")
                     }
@@ -172,6 +176,22 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
 const CONTROLLER: &str = "a controller";
 const SCHEDULER: &str = "a scheduler";
 const ROUTING: &str = "a routing policy";
+const REORDERING: &str = "a reordering";
+
+/// A table of such a component, as one may write it.
+fn example(kind: &str) -> &'static str {
+    match kind {
+        CONTROLLER => "gemini = { beta = 0.2 }",
+        SCHEDULER => "drr = { weights = [2, 1] }",
+        ROUTING => "flowlet = { gap = \"50us\" }",
+        REORDERING => "late = { share = 0.01, delay = \"2ms\" }",
+        "a congestion point" => "qcn = {}",
+        "an edge function" => "dcib = {}",
+        "a transport" => "rdma = {}",
+        _ => "threshold = { mark-at = \"20pkt\" }",
+    }
+}
+
 /// In the place of a controller's name: a file in C or Python, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
 pub(crate) const FILE: &str = "file";
 

@@ -93,6 +93,10 @@ fn files_that_are_no_controllers_are_refused() {
         (r#"{ file = "../mine.bpf.c" }"#, &["is outside the experiment's folder"]),
         (r#"{ file = "wrong.c" }"#, &["`wrong.c` does not compile", "wrong.c:2", "of_tomorrow"]),
         (r#"{ file = "empty.c" }"#, &["`empty.c` has no controller", "struct tcp_congestion_ops"]),
+        (
+            r#"{ file = "inside/mine.bpf.c", parameters = { cap = 12 } }"#,
+            &["a controller's file and something else in one place: `file` and `parameters`", "in a table of its own"],
+        ),
         (r#"{ file = { path = "empty.c", mode = "fast" } }"#, &["unknown key `mode`", "path, name, parameters"]),
         (
             r#"{ file = { path = "inside/mine.bpf.c", name = "one", parameters = { caps = 1 } } }"#,
