@@ -52,6 +52,8 @@ impl Ops {
             (None, ..) => Some("ssthresh"),
             (_, None, ..) => Some("undo_cwnd"),
             (_, _, None, None) => Some("cong_avoid or cong_control"),
+            _ if self.name[0] == 0 => Some("a name"),
+            _ if !self.name.contains(&0) => Some("a name of at most 15 characters"),
             _ => None,
         }
     }

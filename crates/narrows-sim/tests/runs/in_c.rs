@@ -246,6 +246,12 @@ fn a_file_that_is_no_controller_is_refused_with_the_reason() {
     let plain = controller(SSTHRESH, AVOID, "");
     let incomplete = plain.replace(".undo_cwnd = (void *)one_undo, ", "");
     assert_eq!(refused(&incomplete, None).to_string(), "the controller `one` of `one.bpf.c` lacks undo_cwnd");
+    for (name, lacks) in
+        [("", "lacks a name"), (", .name = \"sixteen_letters_\"", "lacks a name of at most 15 characters")]
+    {
+        let said = refused(&plain.replace(", .name = \"one\"", name), None).to_string();
+        assert!(said.ends_with(lacks), "{said}");
+    }
     let second = r#"SEC(".struct_ops.link") struct tcp_congestion_ops two = {
         .ssthresh = (void *)one_ssthresh, .cong_avoid = (void *)one_avoid, .undo_cwnd = (void *)one_undo,
         .flags = TCP_CONG_NEEDS_ECN, .name = "two",
