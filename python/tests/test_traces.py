@@ -105,6 +105,14 @@ def test_parts_of_every_flow_add_up_to_its_completion_time_by_reason_and_by_plac
         assert scheme == "gemini" or dropped.height > 0
 
 
+def test_flows_without_a_size_have_no_completion_time_to_explain(tmp_path):
+    long = TWO_HOSTS.replace('arrivals = { poisson = { load = 0.7, of = "wan" } }\nsize = { cdf = "web-search" }', "")
+    (tmp_path / "long.toml").write_text(long.replace('name = "web"\n', 'name = "web"\nlong = { flows = 2 }\n'))
+    made = api.run(tmp_path / "long.toml", out=tmp_path / "runs").join()
+    with pytest.raises(BadInput, match=r"no flow of cubic has a size: .*\n.*`narrows trace` shows"):
+        explain(made, scheme="cubic", look=go_on)
+
+
 def test_the_slowest_are_explained_and_the_named_in_full(results, there):
     slowest = explain(results, scheme="cubic", look=go_on)
     member = next(member for member in results.entry.members if member.arm == "cubic")

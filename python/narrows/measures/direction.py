@@ -21,7 +21,7 @@ LOWER: Final = frozenset({
     "handshake_mean", "rtt_largest", "rtt_long", "rtt_mean", "queueing_delay", "queueing_delay_largest", "queue_p50",
     "queue_p99", "queue_p99_watched", "queue_near_pause", "queue_median", "queue_spread", "queue_std", "queue_range",
     "queue_mean", "queue_max", "peak_queue", "congested_share", "congested_time", "convergence", "time_to_share",
-    "cut_inside", "cut_across", "goodput_std", "burstiness_wan",
+    "cut_inside", "cut_across", "goodput_std", "burstiness_wan", "path_changes",
 })  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from narrows.measures import (  # noqa: F401 - each registers its measures
     joining,
     lossless,
     lossy,
+    paths,
     ports,
     programs,
     queues,

@@ -185,6 +185,12 @@ def explain(
     if flows is None:
         flows = slowest(results, member, seed, by)["flow"].to_list()
         if not flows:
+            begun = results.table_of(member, seed, "flows").select(pl.len()).collect().item()
+            if 0 < begun == results.long.filter(case=member.case, seed=seed).height:
+                raise bad_input(
+                    f"no flow of {member.case} has a size: none finishes, and time to finish is what is explained",
+                    "`narrows trace` shows where the packets of a flow without a size wait",
+                )
             raise bad_input(
                 f"no flow of {member.case} has finished that started after the warm-up",
                 "name a flow with --flow, or run longer",
