@@ -89,7 +89,7 @@ def test_the_page_on_equal_paths_works_as_it_stands(real, folder):
     # The others have no gap, so that their runs are the same, and so are those of the gap of 50 us.
     assert "8 new, 8 reused" in said
     assert "flowlets · gap=200us" in said
-    assert "path_changes" in said
+    assert "│ rehashing" in said
 
 
 @pytest.mark.parametrize(
