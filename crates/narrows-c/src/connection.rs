@@ -63,6 +63,8 @@ pub(crate) struct Connection {
     full: (u64, u64),
     /// What `set_state` was called with last, but for Disorder.
     told: Phase,
+    /// Where the transport stood with the last acknowledgement.
+    acked: Phase,
     /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
     is_told: bool,
     /// The reduction that the controller asked for by `tcp_enter_cwr`, of which the transport does not know.
@@ -103,6 +105,7 @@ impl Connection {
             is_begun: false,
             full: (1, 1),
             told: Phase::Open,
+            acked: Phase::Open,
             is_told: false,
             asked: None,
             is_undone: false,
@@ -208,6 +211,16 @@ impl Connection {
         if self.recovery() == Owner::Transport && self.socket.cwnd > 1 {
             self.socket.cwnd = self.socket.ssthresh.max(1);
         }
+    }
+
+    /// `tcp_process_tlp_ack`: a reduction that is over at once.
+    fn answer_repaired_loss(&mut self) {
+        self.begin(Phase::EcnReduction);
+        if self.recovery() == Owner::Transport {
+            self.tell(Event::CompleteCwr);
+        }
+        self.told = Phase::Open;
+        self.keep_open();
     }
 
     /// How much is not acknowledged of what was out when the last reduction began; `None` if more than that is.
@@ -373,7 +386,7 @@ impl CongestionControl for Connection {
                 if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
             self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
         }
-        (self.is_told, self.is_answered) = (false, false);
+        (self.is_told, self.is_answered, self.acked) = (false, false, ack.phase);
         let phase = self.phase_of(ack);
         self.follow(phase);
         if let Some(cong_control) = self.ops().cong_control {
@@ -400,8 +413,8 @@ impl CongestionControl for Connection {
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
-        if self.socket.clock_cache != now.as_ns() {
-            // No acknowledgement found it.
+        let by_ack = self.socket.clock_cache == now.as_ns();
+        if !by_ack {
             (self.is_told, self.is_answered) = (false, false);
         }
         if std::mem::take(&mut self.is_told) {
@@ -413,7 +426,12 @@ impl CongestionControl for Connection {
             Cause::Loss => Phase::Recovery,
             Cause::Ecn => Phase::EcnReduction,
         };
-        self.begin(phase);
+        // Without an episode it is what a tail loss probe has repaired.
+        if by_ack && (cause, self.acked, self.told) == (Cause::Loss, Phase::Open, Phase::Open) {
+            self.answer_repaired_loss();
+        } else {
+            self.begin(phase);
+        }
     }
 
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {

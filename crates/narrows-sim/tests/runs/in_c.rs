@@ -4,11 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use narrows_c::{Error, Misbehaved, Source, inspect};
 use narrows_core::cc::EcnUse;
+use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Rate, Span};
-use narrows_plan::{ControllerChoice, Plan, Program};
+use narrows_plan::{Connections, ControllerChoice, Pattern, Plan, Program};
 use narrows_results::Quantity;
 
-use crate::plans::{Dumbbell, at, run};
+use crate::plans::{Dumbbell, at, flow, run, smooth};
 
 /// Hooks that call the functions which Linux lends to its controllers; `ssthresh`, `avoid` and what is beside them may differ.
 fn controller(ssthresh: &str, avoid: &str, beside: &str) -> String {
@@ -179,6 +180,30 @@ fn a_transmission_begins_after_a_timeout() {
     let mut lossy = plan(in_c(&text, false));
     lossy.network.links.iter_mut().for_each(|link| link.loss = u32::MAX / 20);
     lossy.schedule.end = at(Span::from_secs(30));
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(run(&lossy, 1)))).expect_err("the run ends");
+    assert_eq!(ended.downcast::<Misbehaved>().expect("with the controller's fault").0, SAW_IT);
+}
+
+/// `tcp_process_tlp_ack`: the one way to CWR of packets that are not ECN-capable, and it is left at once.
+#[test]
+fn what_a_tail_loss_probe_repairs_is_a_reduction_that_is_over_at_once() {
+    let hooks = "int repaired; \
+                 SEC(\"struct_ops\") void BPF_PROG(one_state, struct sock *sk, __u8 state) { \
+                    int before = inet_csk(sk)->icsk_ca_state; \
+                    repaired += state == TCP_CA_CWR; \
+                    if (state == TCP_CA_CWR && before > TCP_CA_Disorder) tcp_sk(sk)->snd_cwnd = 0; \
+                    if (before == TCP_CA_CWR && (state > TCP_CA_Disorder || tcp_sk(sk)->snd_cwnd != tcp_sk(sk)->snd_ssthresh)) \
+                        tcp_sk(sk)->snd_cwnd = 0; }";
+    let avoid = "if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR || repaired > 2) tcp_sk(sk)->snd_cwnd = 0; \
+                 else tcp_reno_cong_avoid(sk, ack, acked);";
+    let text = controller(SSTHRESH, avoid, hooks).replace(".name =", ".set_state = (void *)one_state, .name =");
+    // Messages of three packets: where the last is lost, no other tells, and the probe repairs it.
+    let network = Dumbbell { profile: smooth(Profile::LINUX_6), ..Dumbbell::default() };
+    let messages = (0..600).map(|nth| flow(Span::from_ms(500) * nth, 0, 1, Some(3 * 1448)));
+    let mut lossy = network.plan("newreno", false, Span::from_secs(300), Pattern::List(messages.collect()));
+    lossy.traffic[0].controller = in_c(&text, false);
+    lossy.traffic[0].connections = Connections::InOrder;
+    lossy.network.links.iter_mut().for_each(|link| link.loss = u32::MAX / 100);
     let ended = catch_unwind(AssertUnwindSafe(|| drop(run(&lossy, 1)))).expect_err("the run ends");
     assert_eq!(ended.downcast::<Misbehaved>().expect("with the controller's fault").0, SAW_IT);
 }
