@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COUNTED: Final = (
     "flow", "source", "class", "workload", "controller", "size_bytes", "start_ns", "fct_ns", "slowdown", "rtt_mean_ns",
     "retransmitted_bytes", "timeouts", "dropped_bytes", "finished", "handshake_ns", "syn_retransmits", "rto_wait_ns",
+    "path_changes",
 )  # fmt: skip
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
 

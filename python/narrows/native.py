@@ -237,7 +237,9 @@ class Run:
 
     def join(self) -> RunResults:
         """Waits for the end. Raises `Cancelled`, or `BadInput` if the simulator refuses the plan."""
-        with _converted("give fewer hosts or flows, an earlier end, or make several experiments of it") as module:
+        with _converted(
+            "mend what it names: give fewer hosts or flows, an earlier end, or make several experiments of it"
+        ) as module:
             try:
                 return RunResults(self._run.join())
             except module.Cancelled:

@@ -176,7 +176,11 @@ def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypa
             "error: cubic on guest: 240 hosts are too many for a guest\n  help: at most 64 hosts fit",
         ),
         ("lacks", EnvironmentLacks, "qemu-system-x86_64 is not installed\n  help: install QEMU"),
-        ("fails", RunFailed, "(cubic) ended without results: the guest's kernel panicked\n  help: look at its log"),
+        (
+            "fails",
+            RunFailed,
+            "(cubic, seed 1) ended without results: the guest's kernel panicked\n  help: look at its log",
+        ),
         ("is-silent", RunFailed, "narrowsd ended with code 7 and said nothing"),
         ("dies", RunFailed, "narrowsd was killed (SIGKILL)\n  help: by somebody, or for want of memory"),
         ("forgets", RunFailed, "narrowsd left no whole table of ports"),

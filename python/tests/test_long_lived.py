@@ -178,17 +178,6 @@ def test_jain_is_one_for_equals_and_half_for_one_of_two():
         value_by_seed(frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))]), "goodput_long", ("a",))
 
 
-def test_changes_of_path_are_a_mean_over_flows_with_and_without_a_size():
-    with pytest.raises(NotEvaluable, match=r'routing = "rehash"'):
-        value_by_seed(sample(long(5, 1)), "path_changes", ("a",))
-    changes = [pl.Series("path_changes", counts, dtype=pl.UInt32) for counts in ([4, 0], [2])]
-    made = frames([flows((10, 1)).with_columns(changes[1])], [ports(("b", "wan", 1, 0, 0.1))])
-    both = replace(made, long=long(5, 1).with_columns(changes[0]))
-    assert value_by_seed(both, "path_changes", ("a",)) == {1: 2.0}
-    unknown = replace(both, flows=made.flows.with_columns(pl.lit(None, pl.UInt32).alias("path_changes")))
-    assert value_by_seed(unknown, "path_changes", ("a",)) == {1: 2.0}
-
-
 def test_groups_are_by_controller():
     table = longlived.by_group(sample(long(6, 2), long(4, controller="bbr")))
     assert table.select("controller", "flows", "goodput_mbps", "rtt_ms", "retransmitted").rows() == [

@@ -150,7 +150,7 @@ def test_answers_count_with_their_requests_alone():
             "timeouts": [1, 0, 2, 3, 9], "finished": [True, True, True, False, True],
             "delivered_after_warmup_bytes": 0, "controller": "cubic", "fct_ns": 1, "slowdown": 1.0, "rtt_mean_ns": 1,
             "dropped_bytes": 0, "handshake_ns": [None, 70, 10_000_050, 30, 9],
-            "syn_retransmits": [0, 0, 1, 0, 0], "rto_wait_ns": [0, 5, 10, 0, 9],
+            "syn_retransmits": [0, 0, 1, 0, 0], "rto_wait_ns": [0, 5, 10, 0, 9], "path_changes": 0,
         }),
         "requests": pl.LazyFrame({"start_ns": [99, 100]}),
         "ports": pl.LazyFrame({"node": ["h1", "h2", "h3", "h9"], "role": "host", "utilisation": [0.5, 0.1, 0.3, 0.9]}),

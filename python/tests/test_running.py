@@ -134,7 +134,7 @@ NARROWS_CONTROLLER(one, .on_ack = on_ack, .on_congestion = on_congestion);
 @pytest.mark.parametrize(
     ("arm", "said"),
     [
-        ("faults", r"error: one\.c: the controller ended its process \(SIGSEGV\)\n  help: a pointer"),
+        ("faults", r"error: one\.c: the controller's process was killed \(SIGSEGV\)\n  help: a pointer"),
         (
             "never-returns",
             r"error: one\.c: a call of the controller has not returned for 10 s\n  help: look for a loop",

@@ -109,7 +109,7 @@ def test_flows_without_a_size_have_no_completion_time_to_explain(tmp_path):
     long = TWO_HOSTS.replace('arrivals = { poisson = { load = 0.7, of = "wan" } }\nsize = { cdf = "web-search" }', "")
     (tmp_path / "long.toml").write_text(long.replace('name = "web"\n', 'name = "web"\nlong = { flows = 2 }\n'))
     made = api.run(tmp_path / "long.toml", out=tmp_path / "runs").join()
-    with pytest.raises(BadInput, match=r"no flow of cubic has a size: .*\n.*`narrows trace` shows"):
+    with pytest.raises(BadInput, match=r"no flow of cubic that began has a size: .*\n.*`narrows trace` shows"):
         explain(made, scheme="cubic", look=go_on)
 
 

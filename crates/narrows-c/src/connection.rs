@@ -67,7 +67,7 @@ pub(crate) struct Connection {
     acked: Phase,
     /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
     is_told: bool,
-    /// The reduction that the controller asked for by `tcp_enter_cwr`, of which the transport does not know.
+    /// The reduction that the controller asked for by `tcp_enter_cwr`, of which the transport does not know; the window follows it.
     asked: Option<Reduction>,
     /// The last reduction was undone, which no acknowledgement has told yet.
     is_undone: bool,
@@ -187,28 +187,41 @@ impl Connection {
         self.call("ssthresh", |socket| unsafe { ssthresh(socket) })
     }
 
-    /// `tcp_current_ssthresh` outside of a reduction: at least three quarters of the window are remembered.
+    /// `tcp_current_ssthresh`: outside of a reduction at least three quarters of the window are remembered.
     fn current_threshold(&self) -> u32 {
-        self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2))
+        match self.told {
+            Phase::EcnReduction | Phase::Recovery => self.socket.ssthresh,
+            Phase::Open | Phase::Loss => self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2)),
+        }
     }
 
     /// `tcp_enter_recovery` and `tcp_enter_cwr`: where the transport's reduction leads is the window from now on.
     fn begin(&mut self, phase: Phase) {
         // A reduction answers what is found within it; the hook for the state may do more.
-        let is_within = self.told == Phase::EcnReduction && self.left_of_reduction().is_some();
-        if !(is_within || std::mem::take(&mut self.is_answered)) {
-            self.socket.prior_ssthresh = self.current_threshold();
+        if self.told == Phase::EcnReduction || self.is_answered {
+            self.is_answered = false;
+        } else {
+            // What an echo asks for is not undone.
+            self.socket.prior_ssthresh = if phase == Phase::Recovery { self.current_threshold() } else { 0 };
             self.socket.prior_cwnd = self.socket.cwnd;
-            self.socket.high_seq = self.socket.snd_nxt;
             self.socket.ssthresh = self.threshold();
             self.socket.cwnd_cnt = 0;
         }
+        // As far as the transport's episode goes.
+        self.socket.high_seq = self.socket.snd_nxt;
         if phase != self.told {
             self.enter(phase);
         }
         self.asked = None;
-        // A reduction ends at the threshold, be it above the window; a window of one packet stays.
-        if self.recovery() == Owner::Transport && self.socket.cwnd > 1 {
+        // A window of one packet stays.
+        if self.socket.cwnd > 1 {
+            self.end_reduction();
+        }
+    }
+
+    /// The window is the threshold, be it above, where the transport reduces.
+    fn end_reduction(&mut self) {
+        if self.recovery() == Owner::Transport && self.socket.ssthresh < INFINITE {
             self.socket.cwnd = self.socket.ssthresh.max(1);
         }
     }
@@ -216,82 +229,99 @@ impl Connection {
     /// `tcp_process_tlp_ack`: a reduction that is over at once.
     fn answer_repaired_loss(&mut self) {
         self.begin(Phase::EcnReduction);
-        if self.recovery() == Owner::Transport {
-            self.tell(Event::CompleteCwr);
-        }
+        self.tell_of_completion();
         self.told = Phase::Open;
         self.keep_open();
     }
 
-    /// How much is not acknowledged of what was out when the last reduction began; `None` if more than that is.
-    fn left_of_reduction(&self) -> Option<u32> {
+    /// `tcp_end_cwnd_reduction`.
+    fn tell_of_completion(&mut self) {
+        if self.recovery() == Owner::Transport {
+            self.tell(Event::CompleteCwr);
+        }
+    }
+
+    /// How much is not acknowledged of what was out when the last episode began; `None` if more than that is.
+    fn left_of_episode(&self) -> Option<u32> {
         let left = self.socket.high_seq.wrapping_sub(self.socket.snd_una);
         (left <= i32::MAX.unsigned_abs()).then_some(left)
     }
 
-    /// What the controller asked for by `tcp_enter_cwr` is a reduction from now on.
+    /// The reduction that a function has asked for by `tcp_enter_cwr` begins.
     fn begin_asked(&mut self) {
         if self.told == Phase::Open && self.socket.connection.ca_state & STATE == CA_CWR {
-            let flight = u64::from(self.socket.in_flight);
-            self.asked = Some(Reduction::begin(flight, u64::from(self.socket.ssthresh)));
+            let Socket { prior_cwnd, ssthresh, .. } = *self.socket;
+            self.asked = Some(Reduction::begin(u64::from(prior_cwnd), u64::from(ssthresh)));
             self.told = Phase::EcnReduction;
         }
     }
 
-    /// Where the sender stands with this acknowledgement, in the reduction that the controller asked for or in the transport's.
-    fn phase_of(&mut self, ack: &Ack) -> Phase {
+    /// What is undone or over by now, whatever begins next: steps D of `tcp_fastretrans_alert`, and its undoing.
+    fn end_episodes(&mut self) {
         self.begin_asked();
-        let is_within = self.left_of_reduction().is_some();
-        let Some(reduction) = self.asked.as_mut().filter(|_| ack.phase == Phase::Open) else { return ack.phase };
-        if is_within {
+        let left = self.left_of_episode();
+        if std::mem::take(&mut self.is_undone) && self.told == Phase::Recovery && left.is_some_and(|left| left > 0) {
+            // `tcp_try_undo_partial` and `tcp_try_undo_dsack`: no reduction is completed.
+            self.told = Phase::Open;
+            self.keep_open();
+            return;
+        }
+        match self.told {
+            // Held until something above is acknowledged.
+            Phase::EcnReduction if left.is_none() => {
+                self.asked = None;
+                self.end_reduction();
+                self.tell_of_completion();
+                self.enter(Phase::Open);
+            }
+            Phase::Recovery if left.is_none_or(|left| left == 0) => {
+                self.enter(Phase::Open);
+                self.tell_of_completion();
+            }
+            Phase::Loss if left.is_none_or(|left| left == 0) => self.enter(Phase::Open),
+            _ => {}
+        }
+    }
+
+    /// Leads the window through the reduction that the controller asked for, as `tcp_cwnd_reduction`; false if there is none, or
+    /// the transport does it.
+    fn continue_asked(&mut self, ack: &Ack) -> bool {
+        let Some(reduction) = self.asked.as_mut().filter(|_| ack.phase == Phase::Open) else { return false };
+        if ack.acked > Packets::ZERO {
             let clean = ack.in_order && ack.lost == Packets::ZERO;
             reduction.on_ack(ack.acked.get(), ack.in_flight.get(), clean);
-            return Phase::EcnReduction;
+            let window = u32::try_from(reduction.window()).unwrap_or(INFINITE).clamp(1, INFINITE);
+            if self.recovery() == Owner::Transport {
+                self.socket.cwnd = window;
+            }
         }
-        self.asked = None;
-        self.socket.cwnd = self.socket.ssthresh.clamp(1, INFINITE);
-        Phase::Open
+        true
     }
 
     /// The state changes that an acknowledgement brings, before windows grow. What begins is told by `on_congestion`, right after; but
     /// a controller that owns its window hears of it first, as in the kernel, where `cong_control` comes last.
-    fn follow(&mut self, phase: Phase) {
-        let is_undone = std::mem::take(&mut self.is_undone);
-        if is_undone && self.told == Phase::Recovery && self.left_of_reduction().is_some_and(|left| left > 0) {
-            // `tcp_try_undo_partial` and `tcp_try_undo_dsack`: no reduction is completed.
-            self.told = Phase::Open;
-            self.keep_open();
+    fn follow(&mut self, ack: &Ack) {
+        self.end_episodes();
+        if self.continue_asked(ack) {
+            return;
         }
-        if phase != self.told {
-            self.change(phase);
-        }
-        // What begins is told with the state before it.
-        if phase == Phase::Open {
-            self.keep_open();
-        }
-    }
-
-    fn change(&mut self, phase: Phase) {
-        let ends = matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open;
-        let completes = ends && self.recovery() == Owner::Transport;
-        let after_loss = self.told == Phase::Recovery;
-        // `tcp_fastretrans_alert`: the end of a reduction for ECN is told before the state changes, that of recovery after.
-        if completes && !after_loss {
-            self.tell(Event::CompleteCwr);
-        }
-        match phase {
+        match ack.phase {
             Phase::Open => {
-                self.enter(Phase::Open);
-                if completes && after_loss {
-                    self.tell(Event::CompleteCwr);
+                if self.told != Phase::Open {
+                    // The transport undid it.
+                    self.enter(Phase::Open);
                 }
+                self.keep_open();
             }
-            Phase::Recovery | Phase::EcnReduction if self.recovery() == Owner::Controller => {
-                self.begin(phase);
+            Phase::Recovery | Phase::EcnReduction if ack.phase != self.told && self.recovery() == Owner::Controller => {
+                self.begin(ack.phase);
                 self.is_told = true;
             }
-            Phase::Recovery if self.told == Phase::EcnReduction && self.left_of_reduction().is_some() => {
-                self.enter(phase);
+            // A loss within a reduction, which answers it: of this the transport may not tell.
+            Phase::Recovery if self.told == Phase::EcnReduction => {
+                self.enter(Phase::Recovery);
+                self.socket.high_seq = self.socket.snd_nxt;
+                self.asked = None;
                 self.is_answered = true;
             }
             Phase::Recovery | Phase::EcnReduction | Phase::Loss => {}
@@ -387,8 +417,7 @@ impl CongestionControl for Connection {
             self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
         }
         (self.is_told, self.is_answered, self.acked) = (false, false, ack.phase);
-        let phase = self.phase_of(ack);
-        self.follow(phase);
+        self.follow(ack);
         if let Some(cong_control) = self.ops().cong_control {
             let sample = self.rate_sample(ack);
             let acknowledged = wire(ack.una);
@@ -422,23 +451,28 @@ impl CongestionControl for Connection {
         }
         self.look_at(now, path);
         self.begin_if_new(path, true);
-        let phase = match cause {
-            Cause::Loss => Phase::Recovery,
-            Cause::Ecn => Phase::EcnReduction,
-        };
-        // Without an episode it is what a tail loss probe has repaired.
-        if by_ack && (cause, self.acked, self.told) == (Cause::Loss, Phase::Open, Phase::Open) {
-            self.answer_repaired_loss();
-        } else {
-            self.begin(phase);
+        if !by_ack {
+            // An acknowledgement that delivered nothing new is not told, but may have ended an episode or shown it to be spurious.
+            self.end_episodes();
+        }
+        match cause {
+            // Without an episode it is what a tail loss probe has repaired: of a reduction under way that is a part.
+            Cause::Loss if by_ack && self.acked == Phase::Open => {
+                if self.told == Phase::Open {
+                    self.answer_repaired_loss();
+                }
+            }
+            Cause::Loss => self.begin(Phase::Recovery),
+            Cause::Ecn => self.begin(Phase::EcnReduction),
         }
     }
 
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         self.look_at(now, path);
         self.begin_if_new(path, true);
+        self.end_episodes();
         // A reduction that the controller asked for answers the timeout.
-        let is_answered = self.asked.take().is_some() && self.left_of_reduction().is_some();
+        let is_answered = self.asked.take().is_some() && self.left_of_episode().is_some_and(|left| left > 0);
         if !(repeated || is_answered) {
             self.socket.prior_ssthresh = self.current_threshold();
             self.socket.prior_cwnd = self.socket.cwnd;
@@ -491,13 +525,16 @@ impl CongestionControl for Connection {
 
     fn on_undo(&mut self) {
         if let Some(undo_cwnd) = self.ops().undo_cwnd {
+            self.is_undone = true;
+            if self.socket.prior_ssthresh == 0 {
+                return;
+            }
             let window = self.call("undo_cwnd", |socket| unsafe { undo_cwnd(socket) });
             if !(1..=INFINITE).contains(&window) {
                 let file = &self.library.file;
                 end_run(format!("{file}: undo_cwnd returns {window} packets, where 1 to {INFINITE} are possible"));
             }
             self.socket.cwnd = window;
-            self.is_undone = true;
             self.socket.ssthresh = self.socket.ssthresh.max(self.socket.prior_ssthresh);
         }
     }
@@ -508,8 +545,7 @@ impl CongestionControl for Connection {
 
     #[inline]
     fn window(&self) -> Packets {
-        let own = u64::from(self.socket.cwnd.min(self.socket.cwnd_clamp).max(1));
-        Packets::new(self.asked.map_or(own, |reduction| reduction.window().max(1)))
+        Packets::new(u64::from(self.socket.cwnd.min(self.socket.cwnd_clamp).max(1)))
     }
 
     fn slow_start_threshold(&self) -> Packets {

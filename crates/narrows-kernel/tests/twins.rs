@@ -48,10 +48,10 @@ fn play(spec: &'static Spec, twin: &'static Twin, case: &Case) -> Result<(), Tes
                 rust.on_timeout(facts.now(), *repeated, &facts.path());
                 c.on_timeout(facts.now_ns, u32::from(*repeated), &facts.c_path());
             }
-            Operation::Sent { idle, .. } => {
-                let sent = facts.sent(*idle);
+            Operation::Sent { start, .. } => {
+                let sent = facts.sent(*start);
                 rust.on_sent(facts.now(), &sent, &facts.path());
-                c.on_sent(u32::from(*idle), &facts.c_path());
+                c.on_sent(*start as u32, &facts.c_path());
             }
             Operation::Idle { idle_ns } => {
                 rust.on_idle_restart(facts.now(), Span::from_ns(*idle_ns), &facts.path());

@@ -17,11 +17,11 @@ _CHANGES: Final = "path_changes"
 
 @measure("")
 def path_changes(frames: Frames, arm: str) -> BySeed:
-    """Times that a flow changed its path, with the routing policy `rehash`: mean over all flows, sized or not."""
-    tables = [table for table in (frames.flows, frames.long) if _CHANGES in table.columns]
-    own = [table.filter(pl.col("case") == arm).select("seed", _CHANGES) for table in tables]
-    means = pl.concat(own).group_by("seed").agg(pl.col(_CHANGES).mean()) if own else None
-    found = {} if means is None else by_seed(means, _CHANGES)
+    """Times that a flow changed its path, with the routing policy `rehash`: mean over all flows but responses."""
+    tables = (frames.flows.filter("sized"), frames.long)
+    own = [table.filter(pl.col("case") == arm) for table in tables if not table.is_empty()]
+    counts = [pl.DataFrame({"seed": table["seed"], _CHANGES: table[_CHANGES]}) for table in own]
+    found = by_seed(pl.concat(counts).group_by("seed").agg(pl.col(_CHANGES).mean()), _CHANGES) if counts else {}
     if not found:
         raise NotEvaluable('not evaluable: no host changes a flow\'s path; `routing = "rehash"` lets them')
     return found

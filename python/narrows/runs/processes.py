@@ -30,7 +30,7 @@ ENVIRONMENT = {
 }
 NO_RETURN = 70
 """What a process ends with when a call of a controller in a file does not return."""
-FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP)
 """What code that does wrong is killed by."""
 CHUNK_BYTES = 1 << 16
 CLOSE_SECONDS = 10
@@ -178,15 +178,15 @@ class _Worker:
         if code >= 0:
             return Lost(key, f"its process ended with code {code}")
         name = signal.Signals(-code).name
-        if files and -code in FAULTS:
-            said = (
-                f"error: {files}: the controller ended its process ({name})\n  help: a pointer of it may lead nowhere"
-            )
-            return Failed(key, said, is_input=True)
+        in_c = " or ".join(file for file in self._files if not file.endswith(".py"))
+        if in_c and -code in FAULTS:
+            said = f"error: {in_c}: the controller's process was killed ({name})"
+            return Failed(key, f"{said}\n  help: a pointer of the controller may lead nowhere", is_input=True)
+        own = f". Or {in_c} gives back memory that it does not have" if in_c and -code == signal.SIGABRT else ""
         return Lost(
             key,
             f"its process was killed ({name})\n"
-            "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there",
+            f"  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there{own}",
         )
 
 

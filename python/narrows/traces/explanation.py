@@ -188,7 +188,7 @@ def explain(
             begun = results.table_of(member, seed, "flows").select(pl.len()).collect().item()
             if 0 < begun == results.long.filter(case=member.case, seed=seed).height:
                 raise bad_input(
-                    f"no flow of {member.case} has a size: none finishes, and time to finish is what is explained",
+                    f"no flow of {member.case} that began has a size: none has a completion time to explain",
                     "`narrows trace` shows where the packets of a flow without a size wait",
                 )
             raise bad_input(

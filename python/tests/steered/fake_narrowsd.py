@@ -51,9 +51,9 @@ def _run(plan, seed, out, backend):
     mode = os.environ.get("FAKE_NARROWSD", "runs")
     mode, _, only = mode.partition(":")
     mode = mode if only in ("", f"{plan['arm']}/{seed}") else "runs"
-    told = threading.Event()
+    told = []
     if mode == "hangs":
-        signal.signal(signal.SIGTERM, lambda *_: told.set())
+        signal.signal(signal.SIGTERM, lambda *_: told.append(True))
     log = os.environ.get("FAKE_NARROWSD_LOG")
     if log:  # now it can be told to end
         with Path(log).open("a") as file:
@@ -115,18 +115,19 @@ def _simulated(plan, seed):
     return place / name
 
 
-def _hang(end_ns, ended):
+def _hang(end_ns, told):
     """Until it is told to end, or its parent is gone; then it says that it has cleaned up."""
+    gone = threading.Event()
 
     def watch():
         sys.stdin.buffer.read()
-        ended.set()
+        gone.set()
 
     threading.Thread(target=watch, daemon=True).start()
     parent = os.getppid()
     print(json.dumps({"progress": [end_ns // 4, end_ns, 250_000]}), flush=True)
-    while not ended.wait(0.05) and os.getppid() == parent:
-        pass
+    while not (told or gone.is_set()) and os.getppid() == parent:
+        time.sleep(0.05)
     Path(os.environ["FAKE_NARROWSD_LOG"]).with_suffix(".cleaned").touch()
     os._exit(130)
 

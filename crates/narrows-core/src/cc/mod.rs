@@ -201,8 +201,8 @@ pub struct Sent {
     pub size: Bytes,
     /// How long nothing had been sent, when all that was sent before is acknowledged; otherwise `None`.
     pub idle: Option<Span>,
-    /// Nothing was in flight before it: it follows idle time, or is the first retransmission after a timeout (Linux
-    /// `CA_EVENT_TX_START`).
+    /// Nothing was in flight before it: it follows idle time, or is a retransmission when all that is out is delivered or lost, as
+    /// the first after a timeout (Linux `CA_EVENT_TX_START`).
     pub starts: bool,
 }
 

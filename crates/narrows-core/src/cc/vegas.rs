@@ -177,8 +177,8 @@ impl CongestionControl for Vegas {
 
     fn on_sent(&mut self, _now: Time, sent: &Sent, path: &Path) {
         if sent.starts {
-            // The round is that of the first segment, which the path counts as sent already: Linux tells of it before.
-            self.restart(path.una);
+            // After idle time the round is that of the first segment, which the path counts as sent: Linux tells of it before.
+            self.restart(if sent.idle.is_some() { path.una } else { path.nxt });
         }
     }
 
@@ -281,6 +281,19 @@ mod tests {
         assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));
         // The acknowledgement of the first segment ends a round already.
         assert_eq!(drive.cc.round_end, drive.path.una);
+    }
+
+    #[test]
+    fn the_retransmission_after_a_timeout_measures_the_path_anew() {
+        let mut drive = vegas(2, 4);
+        run(&mut drive, 20);
+        drive.path.nxt = drive.path.una.plus(10 * drive.path.mss.get());
+        drive.cc.on_timeout(drive.now, false, &drive.path);
+        assert!(!drive.cc.active);
+        let sent = Sent { size: drive.path.packet, idle: None, starts: true };
+        drive.cc.on_sent(drive.now, &sent, &drive.path);
+        assert_eq!((drive.cc.base_us, drive.cc.samples, drive.cc.active), (u64::MAX, 0, true));
+        assert_eq!(drive.cc.round_end, drive.path.nxt, "the round is that of all that is out");
     }
 
     #[test]

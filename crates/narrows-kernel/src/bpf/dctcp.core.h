@@ -109,7 +109,7 @@ CC_INLINE void dctcp_on_timeout(struct dctcp *d, u64 now_ns, u32 repeated, const
 	dctcp_begin_window(d, path->nxt);
 }
 
-CC_INLINE void dctcp_on_sent(struct dctcp *d, u32 was_idle, const struct cc_path *path)
+CC_INLINE void dctcp_on_sent(struct dctcp *d, u32 start, const struct cc_path *path)
 {
 }
 

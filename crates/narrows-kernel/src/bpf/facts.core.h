@@ -29,6 +29,9 @@ enum cc_phase { CC_OPEN, CC_ECN_REDUCTION, CC_RECOVERY, CC_LOSS };
 /* Why an episode of congestion began. */
 enum cc_cause { CC_CAUSE_LOSS, CC_CAUSE_ECN };
 
+/* What a transmission begins: nothing; a burst after idle time, when all is acknowledged; or one when nothing is in flight. */
+enum cc_start { CC_STARTS_NOTHING, CC_STARTS_IDLE, CC_STARTS_AGAIN };
+
 /* What kept the sender from sending more. */
 enum cc_limit { CC_BY_WINDOW, CC_BY_RECEIVER, CC_BY_APPLICATION, CC_BY_PACING, CC_BY_NEAR_SOURCE };
 

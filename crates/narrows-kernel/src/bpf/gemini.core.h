@@ -573,7 +573,7 @@ CC_INLINE void gemini_on_timeout(struct gemini *g, u64 now_ns, u32 repeated, con
 	gemini_pace(g, path);
 }
 
-CC_INLINE void gemini_on_sent(struct gemini *g, u32 was_idle, const struct cc_path *path)
+CC_INLINE void gemini_on_sent(struct gemini *g, u32 start, const struct cc_path *path)
 {
 	/* The first flight after the handshake is paced as well: its RTT is known by then. */
 	if (!g->pacing_bps)

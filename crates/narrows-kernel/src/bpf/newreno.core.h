@@ -42,7 +42,7 @@ CC_INLINE void newreno_on_timeout(struct newreno *n, u64 now_ns, u32 repeated, c
 	cc_window_collapse(&n->window, n->window.packets / 2, repeated);
 }
 
-CC_INLINE void newreno_on_sent(struct newreno *n, u32 was_idle, const struct cc_path *path)
+CC_INLINE void newreno_on_sent(struct newreno *n, u32 start, const struct cc_path *path)
 {
 }
 

@@ -165,11 +165,11 @@ CC_INLINE void vegas_on_timeout(struct vegas *v, u64 now_ns, u32 repeated, const
 	v->phase = CC_LOSS;
 }
 
-CC_INLINE void vegas_on_sent(struct vegas *v, u32 starts, const struct cc_path *path)
+CC_INLINE void vegas_on_sent(struct vegas *v, u32 start, const struct cc_path *path)
 {
-	/* The round is that of the first segment, which the path counts as sent already: the kernel tells of it before. */
-	if (starts)
-		vegas_restart(v, path->una);
+	/* After idle time the round is that of the first segment, which the path counts as sent: the kernel tells of it before. */
+	if (start)
+		vegas_restart(v, start == CC_STARTS_IDLE ? path->una : path->nxt);
 }
 
 CC_INLINE void vegas_on_idle_restart(struct vegas *v, u64 idle_ns, const struct cc_path *path)

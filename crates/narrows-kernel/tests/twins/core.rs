@@ -123,9 +123,9 @@ impl Core {
         unsafe { (self.twin.on_timeout)(self.raw(), now_ns, repeated, path) }
     }
 
-    pub(crate) fn on_sent(&mut self, was_idle: u32, path: &CPath) {
+    pub(crate) fn on_sent(&mut self, start: u32, path: &CPath) {
         // SAFETY: as above.
-        unsafe { (self.twin.on_sent)(self.raw(), was_idle, path) }
+        unsafe { (self.twin.on_sent)(self.raw(), start, path) }
     }
 
     pub(crate) fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath) {

@@ -1,7 +1,7 @@
 //! The facts of one run, stated twice: in the units of `narrows-core` and in those of the kernel.
 
 use super::core::{CAck, CPath};
-use super::operations::{Case, Operation, Step};
+use super::operations::{Case, Operation, Start, Step};
 use narrows_core::cc::{Ack, Limit, Path, Phase, RttSample, Sent};
 use narrows_core::packet::Seq;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
@@ -157,7 +157,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    pub(crate) fn sent(&self, idle: bool) -> Sent {
-        Sent { size: Bytes::new(1_500), idle: idle.then_some(Span::from_ms(1)), starts: idle }
+    pub(crate) fn sent(&self, start: Start) -> Sent {
+        let idle = (start == Start::Idle).then_some(Span::from_ms(1));
+        Sent { size: Bytes::new(1_500), idle, starts: start != Start::Nothing }
     }
 }

@@ -16,7 +16,7 @@ struct twin {
 	void (*on_ack)(void *cc, const struct cc_ack *ack, const struct cc_path *path);
 	void (*on_congestion)(void *cc, u64 now_ns, u32 cause, const struct cc_path *path);
 	void (*on_timeout)(void *cc, u64 now_ns, u32 repeated, const struct cc_path *path);
-	void (*on_sent)(void *cc, u32 was_idle, const struct cc_path *path);
+	void (*on_sent)(void *cc, u32 start, const struct cc_path *path);
 	void (*on_idle_restart)(void *cc, u64 idle_ns, const struct cc_path *path);
 	void (*on_undo)(void *cc);
 	/* Writes its state as the derived Debug of the Rust controller writes its own. */
@@ -166,7 +166,7 @@ static void put_MINIMUM(struct text *t, const struct cc_minimum *m)
 	HOOK(cc, on_ack, (void *s, const struct cc_ack *ack, const struct cc_path *path), s, ack, path) \
 	HOOK(cc, on_congestion, (void *s, u64 now, u32 cause, const struct cc_path *path), s, now, cause, path) \
 	HOOK(cc, on_timeout, (void *s, u64 now, u32 repeated, const struct cc_path *path), s, now, repeated, path) \
-	HOOK(cc, on_sent, (void *s, u32 was_idle, const struct cc_path *path), s, was_idle, path) \
+	HOOK(cc, on_sent, (void *s, u32 start, const struct cc_path *path), s, start, path) \
 	HOOK(cc, on_idle_restart, (void *s, u64 idle, const struct cc_path *path), s, idle, path) \
 	HOOK(cc, on_undo, (void *s), s) \
 	static const struct twin twin_##cc = { \

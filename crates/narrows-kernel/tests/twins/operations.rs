@@ -39,12 +39,20 @@ pub(crate) struct Step {
     pub(crate) used: u64,
 }
 
+/// `enum cc_start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Nothing,
+    Idle,
+    Again,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Ack(Step),
     Congestion { gap_ns: u64, cause: Cause },
     Timeout { gap_ns: u64, repeated: bool },
-    Sent { gap_ns: u64, idle: bool },
+    Sent { gap_ns: u64, start: Start },
     Idle { idle_ns: u64 },
     Undo,
     Configure,
@@ -120,11 +128,12 @@ fn step() -> impl Strategy<Value = Step> {
 fn operation() -> impl Strategy<Value = Operation> {
     let gap = || magnitude(0, 50_000_000);
     let cause = select(vec![Cause::Loss, Cause::Ecn]);
+    let start = select(vec![Start::Nothing, Start::Idle, Start::Again]);
     prop_oneof![
         30 => step().prop_map(Operation::Ack),
         2 => (gap(), cause).prop_map(|(gap_ns, cause)| Operation::Congestion { gap_ns, cause }),
         1 => (gap(), any::<bool>()).prop_map(|(gap_ns, repeated)| Operation::Timeout { gap_ns, repeated }),
-        2 => (gap(), any::<bool>()).prop_map(|(gap_ns, idle)| Operation::Sent { gap_ns, idle }),
+        2 => (gap(), start).prop_map(|(gap_ns, start)| Operation::Sent { gap_ns, start }),
         1 => magnitude(0, 5_000_000_000).prop_map(|idle_ns| Operation::Idle { idle_ns }),
         1 => Just(Operation::Undo),
         1 => Just(Operation::Configure),
