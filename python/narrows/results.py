@@ -111,7 +111,7 @@ class Results(Tabular):
             for part, counts in made_by
             if len(counts) > 1
         ]
-        changes = [changed(part, self._store) for part in parts]
+        changes = [change.sentence for part in parts if (change := changed(part, self._store))]
         notes = (self._unread(), self._stuck(), late(self.ranks), growing(self.frames))
         imported = [f"imported; {part.made_by} made these runs" for part in parts if part.imported]
         told = (*self.entry.warnings, *imported, *mixed, repeated_seeds(self.repeated), *notes, *changes)

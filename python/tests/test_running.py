@@ -18,6 +18,7 @@ from narrows import api
 from narrows.experiment import Experiment, seeds_text
 from narrows.results import mixed_versions, versions
 from narrows.runs.index import Index
+from narrows.runs.listing import Listing
 from narrows.runs.processes import Processes
 from narrows.runs.running import Batch, Wanted
 from narrows.runs.store import Store
@@ -150,6 +151,22 @@ def test_a_fault_of_a_controllers_file_is_told_with_its_name_and_not_tried_again
     with pytest.raises(narrows.BadInput, match=said) as fault:
         api.run(two_arms, jobs=1).finish()
     assert str(fault.value).splitlines()[-1].endswith(f"({arm}, seed 1)")
+
+
+@pytest.mark.simulator
+def test_runs_with_an_edited_controller_say_which_lines_are_others(two_arms, folder):
+    (folder / "one.c").write_text(IN_C.replace("ZERO", "1000000"))
+    two_arms.write_text(TWO_ARMS.replace('cc = "gemini"', 'cc = { file = "one.c" }'))
+    results = api.run(two_arms, seeds=1).join()
+    assert not [notice for notice in results.notices if "changed" in notice]
+    (folder / "one.c").write_text(IN_C.replace("ZERO", "2000000").replace("#include", "/* Edited. */\n#include"))
+    (notice,) = [notice for notice in api.load("two").notices if "changed" in notice]
+    assert notice == (
+        "one.c has changed since these runs: changed gemini (one.c, lines 1, 5); "
+        "`narrows run two.toml --seeds 1..1` runs it as it is now"
+    )
+    (listed,) = Listing(Store(folder / "runs")).results()
+    assert listed.reasons == ("one.c has changed since",)
 
 
 def test_a_run_whose_process_dies_by_accident_is_made_by_another(two_arms, folder, monkeypatch):

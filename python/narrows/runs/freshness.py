@@ -6,6 +6,7 @@ import shlex
 import time
 import tomllib
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -109,16 +110,26 @@ def _expected(
     return Expected(experiment.title, experiment.seeds, members, own, experiment.report)
 
 
-def changed(entry: Entry, store: Store) -> str:
-    """A sentence where its file asks for something else than it did when these runs were made; else nothing."""
+@dataclass(frozen=True)
+class Change:
+    """Runs are of another experiment than there is now."""
+
+    file: str
+    """What has changed: the experiment file, or a controller's that it names."""
+    sentence: str
+    """The same with what differs, and how to run it as it is now."""
+
+
+def changed(entry: Entry, store: Store) -> Change | None:
+    """Whether its file asks for something else than it did when these runs were made, and what."""
     if entry.imported or not entry.location.is_file():
-        return ""
+        return None
     file = entry.here
     advice = f"`{entry.command}` runs it as it is now"
     try:
         now = _expected(str(entry.location.resolve()), _stamp(entry.location), quick=entry.quick, sets=entry.sets)
     except BadInput:
-        return f"{file} has changed since these runs, and has a mistake, which `{_check(file)}` shows"
+        return Change(file, f"{file} has changed since these runs, and has a mistake, which `{_check(file)}` shows")
     before = {member.case: member for member in entry.members}
     after = {case_name(arm, axes): plan for plan, arm, axes in now.members}
     cases = {
@@ -132,20 +143,48 @@ def changed(entry: Entry, store: Store) -> str:
         body = next(plan.unlabelled for plan in plans if plan.case == differing[0])
         manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
         paths = dict.fromkeys(_differences(manifest.get("plan", {}), body))
-        told.append(f"changed {wording.some(differing)} ({wording.some(list(paths))})")
+        if not told and paths and all(item.file for item in paths):
+            file = " and ".join(dict.fromkeys(item.file for item in paths))
+        told.append(f"changed {wording.some(differing)} ({wording.some([item.text for item in paths])})")
     if entry.seeds != now.seeds and not entry.other_seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
     if entry.report != now.report:
         told.append("what `[report]` chooses")
-    return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
+    return Change(file, f"{file} has changed since these runs: {'; '.join(told)}; {advice}") if told else None
 
 
 def _check(file: str | Path) -> str:
     return shlex.join(["narrows", "check", str(file)])
 
 
-def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+@dataclass(frozen=True)
+class _Difference:
+    """Of two plans."""
+
+    text: str
+    file: str = ""
+    """The file of a controller whose text it is; empty for anything else."""
+
+
+def _edited(file: str, before: str, after: str) -> Iterator[_Difference]:
+    """Where a file's text differs, by the lines that it has now."""
+    left, right = before.splitlines(), after.splitlines()
+    blocks = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    changes = [(start + 1, max(end, start + 1)) for tag, _, _, start, end in blocks if tag != "equal"]
+    lines = [str(first) if first == last else f"{first}–{last}" for first, last in changes]
+    if before != after:
+        where = f", {'line' if len(lines) == 1 else 'lines'} {wording.some(lines)}" if lines else ""
+        yield _Difference(f"{file}{where}", file)
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[_Difference]:
     """Where two plans differ, in the plan's units: `network.links.rate 1000000000 → 2000000000`."""
+    if path.endswith(".program") and isinstance(one, dict) and isinstance(other, dict) and one["file"] == other["file"]:
+        yield from _edited(one["file"], one["text"], other["text"])
+        beside, now = one.get("others", {}), other.get("others", {})
+        for name in sorted(beside.keys() | now.keys()):
+            yield from _edited(name, beside.get(name, ""), now.get(name, ""))
+        one, other = ({k: v for k, v in each.items() if k not in ("text", "others")} for each in (one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted(one.keys() | other.keys()):
             yield from _differences(one.get(key), other.get(key), f"{path}.{key}" if path else key)
@@ -154,7 +193,7 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
             yield from _differences(left, right, path)
     elif one != other:
         plain = not any(isinstance(value, (dict, list)) for value in (one, other))
-        yield f"{path} {one} → {other}" if plain else path
+        yield _Difference(f"{path} {one} → {other}" if plain else path)
 
 
 def _standing(figure: Figure, entries: Sequence[Entry], store: Store, version: str) -> Standing:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from narrows import native
 from narrows.errors import BadInput, EnvironmentLacks
 from narrows.experiment import identifier, labelled, read_content
-from narrows.runs.freshness import changed
+from narrows.runs.freshness import Change, changed
 from narrows.runs.index import Index
 from narrows.runs.origin import KEY
 
@@ -81,7 +81,8 @@ class Listing:
             elif manifest["version"] != wanted:
                 made[str(manifest["version"])] = None
         stale = [f"made by another version, {', '.join(made)}"] if made else []
-        stale += [f"{entry.here} has changed since"] if not made and self._has_changed(entry) else []
+        change = None if made else self._changed(entry)
+        stale += [f"{change.file} has changed since"] if change else []
         if not entry.location.is_file() and not entry.imported:
             reasons.append(f"{entry.here} is gone")
         if entry.imported:
@@ -108,14 +109,14 @@ class Listing:
                 self._versions[member.stored] = native.version()
         return self._versions[member.stored]
 
-    def _has_changed(self, entry: Entry) -> bool:
-        """Whether its file asks for something else now. One with the same text and files is not expanded."""
+    def _changed(self, entry: Entry) -> Change | None:
+        """Whether its file asks for something else now, and what. One with the same text and files is not expanded."""
         if entry.imported or not entry.location.is_file():
-            return False
+            return None
         now = read_content(entry.location, identifier(entry.name, quick=False), entry.sets)
         if now is not None and now.complete and now.digest == entry.experiment:
-            return False
-        return bool(changed(entry, self._store))
+            return None
+        return changed(entry, self._store)
 
     def _date(self, plan: str, seed: int, manifest: Mapping[str, Any]) -> str:
         """When a run was made; runs of earlier versions do not say, but their files do."""
