@@ -27,6 +27,16 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
     with(failure, error.help())
 }
 
+/// What the kernel refused of a user's file: what its verifier does not take is the file's fault.
+pub(crate) fn of_file(error: Error) -> Failure {
+    match error {
+        Error::Rejected { .. } => {
+            Failure::input(&error).help("mend the file; `narrowsd cc load FILE` prints the verifier's log")
+        }
+        other => by_kernel(other),
+    }
+}
+
 /// Why a file is no controller.
 pub(crate) fn by_compiler(error: &narrows_c::Error) -> Failure {
     match error {

@@ -86,7 +86,7 @@ pub enum Error {
         parameter: &'static str,
     },
     /// The kernel's verifier or its types refuse the program.
-    #[error("the kernel refuses the program of {program}: {source}\n{}", said.join("\n"))]
+    #[error("the kernel refuses the program of {program}: {}\n{}", said::reason(said).unwrap_or_else(|| source.to_string()), said.join("\n"))]
     Rejected {
         /// Whose program: a controller's name, `connections` or `bridge`.
         program: &'static str,

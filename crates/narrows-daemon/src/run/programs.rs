@@ -68,7 +68,7 @@ pub(super) fn load(
         .map(|program| {
             let _lock = lock::take_unless(program.controller, stop)?;
             make_room(program.controller)?;
-            FromFile::load(program).map_err(refused::by_kernel)
+            FromFile::load(program).map_err(refused::of_file)
         })
         .collect()
 }
