@@ -109,6 +109,7 @@ impl<'a> Agent<'a> {
             writing: None,
             sending: None,
             unsent_limit: None,
+            stops: false,
             watches_room: false,
         };
         self.connections.insert(id, connection);

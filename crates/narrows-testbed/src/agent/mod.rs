@@ -163,6 +163,8 @@ struct Connection {
     sending: Option<Sending>,
     /// Of a flow without a size: how many bytes may wait unsent, as the kernel was told.
     unsent_limit: Option<u32>,
+    /// It is stopped before the run ends.
+    stops: bool,
     /// Whether the kernel was asked to say when it can be written.
     watches_room: bool,
 }

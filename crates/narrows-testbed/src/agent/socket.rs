@@ -13,9 +13,12 @@ use crate::address;
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 /// The port of the listener of the first traffic entry.
 const FIRST_PORT: u16 = 10_000;
-/// What a connection without an end may hold back unsent, at least and at most, bytes: three packets of a slow one; 20 ms at
-/// 100 Mbps.
-const UNSENT: (u64, u64) = (1 << 12, 1 << 18);
+/// What a connection without an end may hold back unsent at least, bytes: three packets of a slow one.
+const MIN_UNSENT: u64 = 1 << 12;
+/// And at most, if it is stopped before the run ends: 20 ms at 100 Mbps. Half of it is what there is for a late sender.
+const MAX_UNSENT_STOPPED: u64 = 1 << 18;
+/// And at most otherwise.
+const MAX_UNSENT: u64 = 1 << 20;
 /// So long what waits unsent takes to leave, where the window holds less.
 const UNSENT_TIME: Span = Span::from_ms(20);
 
@@ -211,12 +214,14 @@ impl Info {
     }
 
     /// So many bytes should wait unsent at most: two windows, the most that acknowledgements of an RTT ask for, or what
-    /// leaves in [`UNSENT_TIME`].
-    #[allow(clippy::cast_possible_truncation, reason = "not more than `UNSENT` has")]
-    pub(crate) fn unsent_limit(&self) -> u32 {
-        let windows = 2 * u64::from(self.window()) * u64::from(self.u32(16));
+    /// leaves in [`UNSENT_TIME`]. Of one that is never stopped twice as many, as an acknowledgement that fills a hole asks for a
+    /// window at once.
+    #[allow(clippy::cast_possible_truncation, reason = "not more than `MAX_UNSENT`")]
+    pub(crate) fn unsent_limit(&self, stops: bool) -> u32 {
+        let (windows, most) = if stops { (2, MAX_UNSENT_STOPPED) } else { (4, MAX_UNSENT) };
+        let windows = windows * u64::from(self.window()) * u64::from(self.u32(16));
         let soon = self.delivery_rate().bytes_in(UNSENT_TIME).get();
-        windows.max(soon).clamp(UNSENT.0, UNSENT.1) as u32
+        windows.max(soon).clamp(MIN_UNSENT, most) as u32
     }
 
     /// Bytes handed over and not yet sent for the first time.

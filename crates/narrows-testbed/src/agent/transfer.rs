@@ -47,6 +47,7 @@ impl<'a> Agent<'a> {
         let left = if named == 0 { with_name(size) } else { size.get() };
         connection.writing = Some(Writing { named, name, left });
         connection.unsent_limit = flow.size.is_none().then_some(0);
+        connection.stops = flow.stop.is_some();
         if flow.size.is_none() {
             self.endless.insert(name, id);
             if let Some(stop) = flow.stop {
@@ -92,8 +93,8 @@ impl<'a> Agent<'a> {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let mut whole = None;
         while let Some(writing) = &mut connection.writing {
-            let most = connection.unsent_limit.as_mut().map_or(PIECE, |limit| room(&connection.socket, limit));
-            let length = usize::try_from(writing.left).unwrap_or(PIECE).min(most);
+            let most = connection.unsent_limit.as_mut().map_or(PIECE, |limit| room(&connection.socket, limit, connection.stops));
+            let length = usize::try_from(writing.left).unwrap_or(PIECE).min(most).min(PIECE);
             if length == 0 {
                 self.watch_room(id, true);
                 return false;
@@ -338,9 +339,9 @@ impl<'a> Agent<'a> {
 
 /// How many bytes a connection may be given now, so that no more than its limit waits unsent; the limit follows the
 /// connection's window and rate.
-fn room(socket: &OwnedFd, limit: &mut u32) -> usize {
+fn room(socket: &OwnedFd, limit: &mut u32, stops: bool) -> usize {
     let info = Info::of(socket).unwrap_or(Info::NONE);
-    let now = info.unsent_limit();
+    let now = info.unsent_limit(stops);
     if now.abs_diff(*limit) > *limit / 4 && socket::limit_unsent(socket, now).is_ok() {
         *limit = now;
     }

@@ -272,7 +272,9 @@ fn last_lines(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let clean = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    // What the kernel prints of a panic, its stack for one, says less than what came before it.
+    let end = lines.iter().position(|line| line.contains("Kernel panic")).map_or(lines.len(), |panic| panic + 1);
+    let last = &lines[end.saturating_sub(LAST_LINES)..end];
     last.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
@@ -301,5 +303,7 @@ mod tests {
         let shown = last_lines(said.as_bytes());
         assert_eq!(shown.lines().count(), LAST_LINES);
         assert!(shown.ends_with("line 39") && shown.starts_with("    ") && !shown.contains('\x1b'));
+        let panicked = format!("why\n[1.0] Kernel panic - not syncing\n{said}");
+        assert_eq!(last_lines(panicked.as_bytes()), "    why\n    [1.0] Kernel panic - not syncing");
     }
 }
