@@ -1,4 +1,7 @@
-"""The congestion controllers of a Linux source, `net/ipv4/tcp_*.c`, copied to where experiments can name them."""
+"""The congestion controllers of a Linux source, copied to where experiments can name them.
+
+They are its modules, `net/ipv4/tcp_*.c`, and those of its self-tests that are whole controllers in BPF.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FOLDER: Final = "net/ipv4"
-_MEMBER: Final = re.compile(rf"(?P<top>[^/]+)/{_FOLDER}/(?P<name>tcp_\w+\.[ch])")
+_TESTS: Final = "tools/testing/selftests/bpf/progs"
+_OF_TESTS: Final = ("bpf_cubic.c", "bpf_dctcp.c")
+_MEMBER: Final = re.compile(
+    rf"(?P<top>[^/]+)/(?:{_FOLDER}/(?P<module>tcp_\w+\.[ch])|{_TESTS}/(?P<test>{'|'.join(map(re.escape, _OF_TESTS))}))"
+)
 _OF_FOLDER: Final = "tcp_*.[ch]"
 _REGISTERS: Final = re.compile(r"\btcp_register_congestion_control\s*\(")
 _IS_MODULE: Final = re.compile(r"\bmodule_init\s*\(")
@@ -49,6 +56,7 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
         for name, text in texts.items()
         if name.endswith(".c") and _REGISTERS.search(text) and _IS_MODULE.search(text)
     )
+    tests = [name for name in _OF_TESTS if name in texts]
     if not modules:
         raise bad_input(
             f"{source} has no congestion controllers of Linux",
@@ -56,7 +64,7 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
         )
     native.c_compiler()
     folder = to or Path(f"linux-{version}" if version else "linux")
-    needed = set(modules)
+    needed = {*modules, *tests}
     for name in modules:
         _add_included(texts, name, needed)
     try:
@@ -67,7 +75,7 @@ def copy_controllers(source: Path, to: Path | None) -> tuple[Path, list[Module]]
         raise bad_input(f"{folder} exists", "choose another folder with --to, or remove this one") from error
     except OSError as error:
         raise bad_input(f"cannot write to {folder}: {error.strerror}", "choose another folder with --to") from error
-    return folder, [_judge(folder, name) for name in modules]
+    return folder, [_judge(folder, name) for name in (*modules, *tests)]
 
 
 def _judge(folder: Path, name: str) -> Module:
@@ -90,7 +98,7 @@ def _add_included(texts: Mapping[str, str], name: str, needed: set[str]) -> None
 
 
 def _read(source: Path) -> tuple[dict[str, str], str]:
-    """The files `tcp_*` by name, and Linux's version; empty if nothing tells it."""
+    """The files `tcp_*` and those of self-tests by name, and Linux's version; empty if nothing tells it."""
     try:
         if source.is_dir():
             return _read_folder(source)
@@ -106,9 +114,10 @@ def _read(source: Path) -> tuple[dict[str, str], str]:
 def _read_folder(source: Path) -> tuple[dict[str, str], str]:
     tree = source if (source / _FOLDER).is_dir() else source.parent.parent
     within = source / _FOLDER if (source / _FOLDER).is_dir() else source
+    tests = [tree / _TESTS / name for name in _OF_TESTS]
     texts = {
         path.name: path.read_text(encoding="utf-8", errors="surrogateescape")
-        for path in sorted(within.glob(_OF_FOLDER))
+        for path in (*sorted(within.glob(_OF_FOLDER)), *(path for path in tests if path.is_file()))
     }
     makefile = tree / "Makefile"
     stated = _VERSION.search(makefile.read_text(encoding="utf-8", errors="replace")) if makefile.is_file() else None
@@ -121,7 +130,7 @@ def _read_archive(source: Path) -> tuple[dict[str, str], str]:
         for member in archive:
             found = _MEMBER.fullmatch(member.name.removeprefix("./"))
             if found and member.isfile() and (content := archive.extractfile(member)) is not None:
-                texts[found["name"]] = content.read().decode("utf-8", errors="surrogateescape")
+                texts[found["module"] or found["test"]] = content.read().decode("utf-8", errors="surrogateescape")
                 numbers = _NUMBERS.search(found["top"])
                 version = numbers[1] if numbers else ""
     return texts, version

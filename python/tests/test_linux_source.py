@@ -37,6 +37,20 @@ u32 shared_least(u32 one, u32 other) { return min(one, other); }
 """
 
 
+BPF = """#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "bpf_tracing_net.h"
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+SEC(".struct_ops") struct tcp_congestion_ops dctcp = {
+	.ssthresh = (void *)tcp_reno_ssthresh, .cong_avoid = (void *)tcp_reno_cong_avoid,
+	.undo_cwnd = (void *)tcp_reno_undo_cwnd, .name = "bpf_dctcp",
+};
+"""
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A source tree with two controllers, of which one asks for what the simulator does not have, and other files."""
@@ -51,6 +65,10 @@ def tree(tmp_path):
         "tcp_cong.c": "int tcp_register_congestion_control(struct tcp_congestion_ops *ca) { return 0; }\n",
     }.items():
         (folder / "net" / "ipv4" / name).write_text(text)
+    tests = folder / "tools/testing/selftests/bpf/progs"
+    tests.mkdir(parents=True)
+    (tests / "bpf_dctcp.c").write_text(BPF)
+    (tests / "bpf_other.c").write_text("int other;\n")
     (folder / "Makefile").write_text("# SPDX\nVERSION = 6\nPATCHLEVEL = 7\nSUBLEVEL = 3\n")
     return folder
 
@@ -66,9 +84,11 @@ def archived(tree):
 def test_controllers_are_copied_with_what_they_include_and_tried(tree, tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     source = {"tree": tree, "net/ipv4": tree / "net" / "ipv4", "archive": archived(tree)}[kind]
-    folder, (one, two) = linux_source.copy_controllers(source, None)
+    folder, (one, two, test) = linux_source.copy_controllers(source, None)
     assert str(folder) == "linux-6.7"
-    assert sorted(path.name for path in folder.iterdir()) == ["tcp_one.c", "tcp_shared.c", "tcp_shared.h", "tcp_two.c"]
+    copied = ["bpf_dctcp.c", "tcp_one.c", "tcp_shared.c", "tcp_shared.h", "tcp_two.c"]
+    assert sorted(path.name for path in folder.iterdir()) == copied
+    assert (test.file, test.controller, test.lacks) == ("bpf_dctcp.c", "bpf_dctcp", "")
     assert (one.file, one.controller, one.lacks) == ("tcp_one.c", "one", "")
     assert one.parameters == [{"name": "cap", "value": "30"}]
     assert (two.file, two.controller) == ("tcp_two.c", None)
@@ -79,7 +99,7 @@ def test_controllers_are_copied_with_what_they_include_and_tried(tree, tmp_path,
 def test_the_command_lists_them_and_says_how_to_use_one(tree, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = narrows("cc", "import", str(tree)).stdout
-    assert "1 of 2 controllers run in the simulator; they are in linux-6.7" in said
+    assert "2 of 3 controllers run in the simulator; they are in linux-6.7" in said
     assert 'cc = { file = "linux-6.7/tcp_one.c" }' in said
     shown = narrows("cc", "show", "linux-6.7/tcp_one.c").stdout
     assert "cap = 30" in shown
