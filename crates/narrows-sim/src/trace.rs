@@ -107,6 +107,10 @@ pub(crate) struct Recorder {
     pub(crate) journeys: Vec<Journey>,
     /// Journeys that have not ended, by what tells their packets apart; equal ones in their order.
     under_way: HashMap<(u32, Identity), Vec<u32>>,
+    /// The last that ended of those that came by a pair of edge routers, which may send a copy of what has arrived.
+    across_pairs: HashMap<(u32, Identity), u32>,
+    /// Those that something was noted of during the event.
+    noted: Vec<u32>,
     pub(crate) pauses: Vec<Pause>,
     /// What the network notes, taken over after each event.
     pub(crate) notes: Vec<Note<Packet>>,
@@ -133,6 +137,8 @@ impl Recorder {
             ends: BTreeMap::new(),
             journeys: Vec::new(),
             under_way: HashMap::new(),
+            across_pairs: HashMap::new(),
+            noted: Vec::new(),
             pauses: Vec::new(),
             notes: Vec::new(),
             dropped: Vec::new(),
@@ -212,12 +218,12 @@ impl Recorder {
                             continue;
                         }
                         self.set_out(note.at, note.link, from, &packet, pool);
-                    } else if let Some(journey) = self.find(&packet, note.link, plan) {
+                    } else if let Some(journey) = self.find_or_copy(&packet, note.link, plan) {
                         self.journeys[journey as usize].come_to(note.at, note.link, &packet);
                     }
                 }
                 Happened::Crossed(packet) if self.traces(&packet) => {
-                    if let Some(journey) = self.find(&packet, note.link, plan) {
+                    if let Some(journey) = self.find_or_copy(&packet, note.link, plan) {
                         self.journeys[journey as usize].cross(note.at, note.link, &packet);
                     }
                 }
@@ -228,18 +234,23 @@ impl Recorder {
         for mut packet in std::mem::take(&mut self.dropped) {
             unlabel(&mut packet);
             let identity = (packet.connection, packet.identity());
-            // Of equal ones any may be the one: the first is.
+            // Of equal ones that which the event is of; if that is not known, any may be the one: the first is.
             let Some(journeys) = self.under_way.get_mut(&identity) else { continue };
-            let Some(&first) = journeys.first() else { continue };
-            let journey = &mut self.journeys[first as usize];
+            let place = journeys.iter().position(|number| self.noted.contains(number)).unwrap_or(0);
+            let Some(&number) = journeys.get(place) else { continue };
+            let journey = &mut self.journeys[number as usize];
+            if journey.bridge(plan).is_some() {
+                self.across_pairs.insert(identity, number);
+            }
             journey.dropped = true;
             let side = self.numbering.side(journey.host, journey.connection);
             journey.note_dropping_port(&self.ends[&key(journey.connection, side)].path);
             // What is lost between a pair of edge routers may be repaired.
             if journey.hops.last().is_none_or(|hop| plan.network.links[hop.link as usize].bridge.is_none()) {
-                journeys.remove(0);
+                journeys.remove(place);
             }
         }
+        self.noted.clear();
     }
 
     /// A host hands over a packet.
@@ -262,9 +273,25 @@ impl Recorder {
         journeys.iter().find(may_be_there).copied()
     }
 
+    /// The same; if none is there, that of a copy which a pair of edge routers sends of one that it takes for lost.
+    fn find_or_copy(&mut self, packet: &Packet, link: u32, plan: &Plan) -> Option<u32> {
+        if let Some(found) = self.find(packet, link, plan) {
+            self.noted.push(found);
+            return Some(found);
+        }
+        let identity = (packet.connection, packet.identity());
+        let others = self.under_way.get(&identity).into_iter().flatten().chain(self.across_pairs.get(&identity));
+        let copy = others.filter_map(|other| self.journeys[*other as usize].copied_to(link, plan)).next()?;
+        let number = u32::try_from(self.journeys.len()).expect("fewer packets than 2³²");
+        self.journeys.push(copy);
+        self.under_way.entry(identity).or_default().push(number);
+        self.noted.push(number);
+        Some(number)
+    }
+
     /// A packet reaches the far end of a link.
     fn arrive(&mut self, at: Time, link: u32, packet: &Packet, plan: &Plan) {
-        let Some(number) = self.find(packet, link, plan) else { return };
+        let Some(number) = self.find_or_copy(packet, link, plan) else { return };
         let journey = &mut self.journeys[number as usize];
         journey.arrive(at, link, packet);
         let host = plan.network.links[link as usize].to;
@@ -273,6 +300,9 @@ impl Recorder {
         }
         (journey.arrived, journey.dropped) = (Some(at), false);
         let identity = (packet.connection, packet.identity());
+        if journey.bridge(plan).is_some() {
+            self.across_pairs.insert(identity, number);
+        }
         if let Some(journeys) = self.under_way.get_mut(&identity) {
             journeys.retain(|other| *other != number);
             if journeys.is_empty() {

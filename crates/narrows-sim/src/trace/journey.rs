@@ -52,6 +52,8 @@ pub(crate) struct Journey {
     /// The look at its sender after the event that it was sent in: an index of those of its end.
     pub(crate) look: u32,
     pub(crate) hops: Vec<Hop>,
+    /// It is a copy of another, whose hops the first of its are.
+    pub(crate) copied_hops: usize,
 }
 
 impl Journey {
@@ -94,7 +96,27 @@ impl Journey {
             is_retransmission,
             look: u32::try_from(end.looks.len()).expect("fewer events than 2³²"),
             hops: vec![Hop { link, offered: at, crossed: None, arrived: None, ecn: segment.ecn, marked: false }],
+            copied_hops: 0,
         }
+    }
+
+    /// The hop on a link with a pair of edge routers, if it has come to one.
+    pub(super) fn bridge(&self, plan: &Plan) -> Option<usize> {
+        self.hops.iter().position(|hop| plan.network.links[hop.link as usize].bridge.is_some())
+    }
+
+    /// That of a copy, which a pair of edge routers makes, and which may now be at this link: at the pair's own, or behind it.
+    pub(super) fn copied_to(&self, link: u32, plan: &Plan) -> Option<Journey> {
+        let bridge = self.bridge(plan)?;
+        let copied = |hops: usize| Journey {
+            hops: self.hops[..hops].to_vec(),
+            copied_hops: hops,
+            arrived: None,
+            handed_up: None,
+            dropped: false,
+            ..self.clone()
+        };
+        [bridge, bridge + 1].into_iter().filter(|hops| *hops > 0).map(copied).find(|copy| copy.may_be_at(link, plan))
     }
 
     pub(crate) fn is_syn(&self) -> bool {

@@ -59,7 +59,7 @@ impl Recorder {
         let rows = (0..).zip(&self.journeys).flat_map(|(packet, journey)| {
             let own = (journey.payload > 0).then(|| place_of(journey.tag)).flatten();
             let flow = own.unwrap_or_else(|| by_connection[&journey.connection]);
-            (0..).zip(&journey.hops).map(move |(hop, at)| {
+            (0..).zip(&journey.hops).skip(journey.copied_hops).map(move |(hop, at)| {
                 let begun = links.begun(journey, at);
                 let last = hop as usize + 1 == journey.hops.len();
                 HopRow {

@@ -261,6 +261,61 @@ drain = "1s"
     assert!(flows > 1_000, "{flows}");
 }
 
+/// An edge router sends copies of a packet that waits behind the pair, and the wire loses one of them: found by random search.
+#[test]
+fn a_copy_that_an_edge_router_sends_in_vain_is_not_the_packet() {
+    let text = r#"
+[topology.two-datacenters]
+servers = 3
+racks = 1
+fabric = { rate = "100Mbps", delay = "5us", limit = "100pkt" }
+[topology.two-datacenters.wan]
+rate = "1Gbps"
+delay = "1ms"
+limit = "100pkt"
+loss = { gilbert-elliott = { p = 0.01, r = 0.3 } }
+bridge = { dcib = { share = 1.0, marks = "clear" } }
+[topology.two-datacenters.host]
+profile = "linux-4.9"
+stack-delay = { tx = "5us", rx = "5us", jitter = "12us" }
+[[traffic]]
+name = "t1"
+between = "all"
+arrivals = { poisson = { load = 0.3, of = "fabric" } }
+size = { cdf = "cache" }
+cc = "ledbat-plus-plus"
+[[traffic]]
+name = "t2"
+between = "all"
+arrivals = { on-off = { on = "2ms", off = "5ms", gap = "300us", sigma = 1 } }
+size = { fixed = "300KB" }
+[[traffic]]
+name = "t3"
+program = { generate = { all-to-all = { ranks = 3, bytes = "50KB" } }, sigma = 0 }
+transport = { rdma = { recovery = "go-back-n", timeout = "67ms", ack-every = 1, cnp-interval = "50us" } }
+cc = "dcqcn"
+[[arm]]
+name = "a"
+cc = "newreno"
+[run]
+end = "20ms"
+drain = "1s"
+"#;
+    let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()));
+    let mut copies = 0;
+    for seed in [1, 2, 3, 429_598_765_649] {
+        let results = traced(&experiment.plans[0], seed, Selection::All);
+        for rows in by_flow(&results.trace).values() {
+            assert!(rows.iter().all(|row| row.reason != "unknown"), "seed {seed}: {rows:?}");
+        }
+        // What begins behind the sender's port.
+        let begun: BTreeMap<u32, u32> = results.trace.hops.iter().rev().map(|row| (row.packet, row.hop)).collect();
+        copies += begun.values().filter(|hop| **hop > 0).count();
+    }
+    assert!(copies > 10, "{copies}");
+}
+
 /// A pacing controller's repairs leave by the pacing timer, which is no probe.
 #[test]
 fn what_repairs_wait_for_is_their_pacing_and_no_probe() {

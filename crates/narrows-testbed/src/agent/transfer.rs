@@ -93,7 +93,10 @@ impl<'a> Agent<'a> {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let mut whole = None;
         while let Some(writing) = &mut connection.writing {
-            let most = connection.unsent_limit.as_mut().map_or(PIECE, |limit| room(&connection.socket, limit, connection.stops));
+            let most = connection
+                .unsent_limit
+                .as_mut()
+                .map_or(PIECE, |limit| room(&connection.socket, limit, connection.stops));
             let length = usize::try_from(writing.left).unwrap_or(PIECE).min(most).min(PIECE);
             if length == 0 {
                 self.watch_room(id, true);
