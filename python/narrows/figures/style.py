@@ -97,7 +97,7 @@ def ends(times: pl.Series) -> tuple[float, float]:
 
 def linear_axis(low: float, high: float, **properties: Any) -> alt.Axis:
     """A linear axis between these ends, with the ticks of `linear_ticks`."""
-    return _axis(linear_ticks(low, high), **properties)
+    return _axis(linear_ticks(low, high), **({"format": ",~r"} | properties))
 
 
 def _axis(at: list[float], **properties: Any) -> alt.Axis:
