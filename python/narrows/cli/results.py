@@ -71,9 +71,10 @@ def tell_next(entries: Sequence[Entry], out: Sequence[str], *, flows: bool) -> N
     """Says what can be done with results, the first of `entries`, which share a report. `out` is the option --out."""
     own = entries[0]
     cases = [member.case for member in own.members]
-    commands = [["report", *(entry.identifier for entry in entries)]]
-    if len(cases) > 1:
-        commands.append(["compare", own.identifier])
+    every = [entry.identifier for entry in entries]
+    commands = [["report", *every]]
+    if len(cases) > 1 or len(every) > 1:
+        commands.append(["compare", *every])
     if flows and not own.backend.is_live:
         scheme = ["--scheme", cases[0]] if len(cases) > MAX_SCHEMES else []
         commands.append(["explain", own.identifier, *scheme])
