@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER: Final = ROOT / "examples"
-_LISTED: Final = re.compile(r"`([\w-]+(?:\.bpf)?\.(?:toml|py|c))`[^`]*:\n\n```\w+\n(.*?)```", re.DOTALL)
+_LISTED: Final = re.compile(r"`([\w-]+(?:\.bpf)?\.(?:toml|py|c))`[^`]*:\n\n```(?:toml|python|c)\n(.*?)```", re.DOTALL)
 """A plain file name that ends the line before its listing."""
 
 

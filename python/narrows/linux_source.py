@@ -112,6 +112,7 @@ def _read(source: Path) -> tuple[dict[str, str], str]:
 
 
 def _read_folder(source: Path) -> tuple[dict[str, str], str]:
+    source = source.resolve()
     tree = source if (source / _FOLDER).is_dir() else source.parent.parent
     within = source / _FOLDER if (source / _FOLDER).is_dir() else source
     tests = [tree / _TESTS / name for name in _OF_TESTS]

@@ -137,6 +137,24 @@ for number in itertools.count(1):
 """
 
 
+def test_plans_with_programs_and_edited_files_are_compared():
+    from narrows.runs import freshness
+
+    def plan(text, rate=1, program=None):
+        controller = {"name": "one", "program": {"file": "one.c", "text": text, "parameters": {}}}
+        return {"rate": rate, "traffic": [{"controller": controller, "pattern": {"program": program or {"ranks": 4}}}]}
+
+    def told(one, other):
+        return [(item.text, item.file) for item in freshness._differences(one, other)]
+
+    assert told(plan("a\nb"), plan("a\nb")) == []
+    assert told(plan("a\nb"), plan("a\nc")) == [("one.c, line 2", "one.c")]
+    assert told(plan("a\nb\nc"), plan("a\nb")) == [("one.c, line 2", "one.c")], "where the last line is gone"
+    assert told(plan("a", rate=2), plan("b", program={"ranks": 8})) == [
+        ("rate 2 → 1", ""), ("one.c, line 1", "one.c"), ("traffic.pattern.program.ranks 4 → 8", "")
+    ]  # fmt: skip
+
+
 def test_a_process_killed_at_any_step_of_writing_leaves_the_old_run_the_new_one_or_none(tmp_path):
     """Dies at the first thing it does to the file system, then at the second, and so on until it lives."""
     (tmp_path / "steps.py").write_text(DIES_AT_EVERY_STEP)

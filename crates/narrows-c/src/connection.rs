@@ -89,7 +89,7 @@ impl Connection {
         socket.connection.sock.pacing_rate = u64::MAX;
         socket.connection.sock.max_pacing_rate = u64::MAX;
         socket.connection.sock.state = TCP_ESTABLISHED;
-        let piece = context.path.burst.get().saturating_mul(context.path.mss.get());
+        let piece = u64::from(context.path.burst).saturating_mul(context.path.mss.get());
         socket.connection.sock.gso_max_size = u32::try_from(piece).unwrap_or(u32::MAX);
         socket.connection.sock.pacing_shift = PACING_SHIFT;
         socket.connection.ops = ops;
@@ -228,7 +228,9 @@ impl Connection {
 
     /// `tcp_process_tlp_ack`: a reduction that is over at once.
     fn answer_repaired_loss(&mut self) {
+        let prior = self.socket.prior_ssthresh;
         self.begin(Phase::EcnReduction);
+        self.socket.prior_ssthresh = prior;
         self.tell_of_completion();
         self.told = Phase::Open;
         self.keep_open();
@@ -260,7 +262,8 @@ impl Connection {
     fn end_episodes(&mut self) {
         self.begin_asked();
         let left = self.left_of_episode();
-        if std::mem::take(&mut self.is_undone) && self.told == Phase::Recovery && left.is_some_and(|left| left > 0) {
+        let is_undone = std::mem::take(&mut self.is_undone);
+        if is_undone && self.told == Phase::Recovery && left.is_some_and(|left| left > 0) {
             // `tcp_try_undo_partial` and `tcp_try_undo_dsack`: no reduction is completed.
             self.told = Phase::Open;
             self.keep_open();
@@ -276,6 +279,9 @@ impl Connection {
             }
             Phase::Recovery if left.is_none_or(|left| left == 0) => {
                 self.enter(Phase::Open);
+                if !is_undone {
+                    self.end_reduction();
+                }
                 self.tell_of_completion();
             }
             Phase::Loss if left.is_none_or(|left| left == 0) => self.enter(Phase::Open),
@@ -341,7 +347,7 @@ impl Connection {
         let mss = u32::try_from(path.mss.get()).unwrap_or(u32::MAX).max(1);
         socket.mss_cache = mss;
         socket.advmss = mss;
-        socket.packets_out = whole(path.outstanding);
+        socket.packets_out = path.outstanding;
         socket.in_flight = whole(path.in_flight);
         socket.sacked_out = socket.packets_out.saturating_sub(socket.in_flight);
         socket.clock_cache = now.as_ns();
@@ -456,7 +462,8 @@ impl CongestionControl for Connection {
             self.end_episodes();
         }
         match cause {
-            // Without an episode it is what a tail loss probe has repaired: of a reduction under way that is a part.
+            // Without an episode it is what a tail loss probe has repaired, mostly one sent before a reduction that is under way: of
+            // that it is a part.
             Cause::Loss if by_ack && self.acked == Phase::Open => {
                 if self.told == Phase::Open {
                     self.answer_repaired_loss();

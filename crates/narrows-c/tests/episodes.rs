@@ -78,11 +78,11 @@ impl Drive {
             srtt: Some(Span::from_ms(10)),
             min_rtt: Some(Span::from_ms(10)),
             rto: Span::from_ms(200),
-            burst: Packets::new(1),
+            burst: 1,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             in_flight: Packets::ZERO,
-            outstanding: Packets::ZERO,
+            outstanding: 0,
             departs_at: Time::ZERO,
         };
         let settings = Settings::new(library.spec().parameters, &[]);
@@ -121,10 +121,10 @@ impl Drive {
 
     fn send(&mut self, packets: u64) {
         for _ in 0..packets {
-            let idle = (self.path.outstanding == Packets::ZERO).then_some(Span::from_ms(1));
+            let idle = (self.path.outstanding == 0).then_some(Span::from_ms(1));
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight += Packets::new(1);
-            self.path.outstanding += Packets::new(1);
+            self.path.outstanding += 1;
             let sent = Sent { size: Bytes::new(MSS), idle, starts: idle.is_some() };
             self.controller.on_sent(self.now, &sent, &self.path);
         }
@@ -136,7 +136,7 @@ impl Drive {
         let (acked, prior_in_flight) = (Packets::new(packets), self.path.in_flight);
         self.path.una = self.path.una.plus(packets * MSS);
         self.path.in_flight = prior_in_flight.saturating_sub(acked);
-        self.path.outstanding = self.path.outstanding.saturating_sub(acked);
+        self.path.outstanding -= u32::try_from(packets).expect("as many as are out");
         self.delivered += packets;
         let ack = Ack {
             now: self.now,

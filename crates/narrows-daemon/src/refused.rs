@@ -29,11 +29,11 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
 
 /// What the kernel refused of a user's file: what its verifier does not take is the file's fault.
 pub(crate) fn of_file(error: Error) -> Failure {
-    match error {
-        Error::Rejected { .. } => {
+    match &error {
+        Error::Rejected { .. } if error.reason().is_some() => {
             Failure::input(&error).help("mend the file; `narrowsd cc load FILE` prints the verifier's log")
         }
-        other => by_kernel(other),
+        _ => by_kernel(error),
     }
 }
 

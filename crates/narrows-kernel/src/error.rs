@@ -186,6 +186,14 @@ impl Error {
         }
     }
 
+    /// Why the verifier refused a program, if that is what happened and its log says so.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Error::Rejected { said, .. } => said::reason(said),
+            _ => None,
+        }
+    }
+
     /// A program was refused. The verifier answers with a log, and with the same error number as a lack of privileges.
     pub(crate) fn refused(program: &'static str, source: libbpf_rs::Error) -> Error {
         let said = said::lines();

@@ -261,6 +261,7 @@ impl Recorder {
         let end = self.ends.get_mut(&key(packet.connection, side)).expect("it is traced");
         let journey = Journey::new(at, link, host, packet, pool, end, other);
         end.sent.push(number);
+        self.noted.push(number);
         self.journeys.push(journey);
         self.under_way.entry((packet.connection, packet.identity())).or_default().push(number);
         self.touched.entry(key(packet.connection, side)).or_default();
@@ -270,7 +271,9 @@ impl Recorder {
     fn find(&self, packet: &Packet, link: u32, plan: &Plan) -> Option<u32> {
         let journeys = self.under_way.get(&(packet.connection, packet.identity()))?;
         let may_be_there = |journey: &&u32| self.journeys[**journey as usize].may_be_at(link, plan);
-        journeys.iter().find(may_be_there).copied()
+        // A copy that came when the original was there ends at the pair.
+        let is_copy = |journey: &&u32| self.journeys[**journey as usize].copied_hops > 0;
+        journeys.iter().filter(may_be_there).min_by_key(is_copy).copied()
     }
 
     /// The same; if none is there, that of a copy which a pair of edge routers sends of one that it takes for lost.

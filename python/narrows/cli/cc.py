@@ -82,7 +82,7 @@ def bring_in(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Copy the congestion controllers of a Linux source, modules and BPF self-tests, and say which run in the simulator.
+    """Copy the congestion controllers of a Linux source, modules and BPF self-tests, and say which run here.
 
     An experiment beside the folder uses one as `cc = { file = "linux-6.1/tcp_illinois.c" }`. Needs a C compiler. The
     files keep Linux's licence.

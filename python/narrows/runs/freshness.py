@@ -138,19 +138,25 @@ def changed(entry: Entry, store: Store) -> Change | None:
     }
     told = [f"{verb} {wording.some(named)}" for verb, named in cases.items() if named]
     differing = [case for case in after if case in before and before[case].hash != after[case]]
+    files: list[str] = []
     if differing:
         plans = Experiment(entry.location, settings=entry.sets, quick=entry.quick).plans
-        body = next(plan.unlabelled for plan in plans if plan.case == differing[0])
-        manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
-        paths = dict.fromkeys(_differences(manifest.get("plan", {}), body))
-        if not told and paths and all(item.file for item in paths):
-            file = " and ".join(dict.fromkeys(item.file for item in paths))
+        now_of = {plan.case: plan.unlabelled for plan in plans}
+        paths: dict[_Difference, None] = {}
+        for case in differing:
+            manifest = store.manifest(before[case].stored, entry.seeds[0]) or {}
+            paths |= dict.fromkeys(_differences(manifest.get("plan", {}), now_of[case]))
+        files = list(dict.fromkeys(item.file for item in paths))
         told.append(f"changed {wording.some(differing)} ({wording.some([item.text for item in paths])})")
     if entry.seeds != now.seeds and not entry.other_seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
     if entry.report != now.report:
         told.append("what `[report]` chooses")
-    return Change(file, f"{file} has changed since these runs: {'; '.join(told)}; {advice}") if told else None
+    if not told:
+        return None
+    if len(told) == 1 and files and all(files):
+        file = " and ".join(files)
+    return Change(file, f"{file} has changed since these runs: {'; '.join(told)}; {advice}")
 
 
 def _check(file: str | Path) -> str:
@@ -166,20 +172,28 @@ class _Difference:
     """The file of a controller whose text it is; empty for anything else."""
 
 
-def _edited(file: str, before: str, after: str) -> Iterator[_Difference]:
-    """Where a file's text differs, by the lines that it has now."""
+@cache
+def _lines(before: str, after: str) -> tuple[str, ...]:
+    """Which lines of a text are others now, or stand where some are gone."""
     left, right = before.splitlines(), after.splitlines()
     blocks = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    changes = [(start + 1, max(end, start + 1)) for tag, _, _, start, end in blocks if tag != "equal"]
-    lines = [str(first) if first == last else f"{first}–{last}" for first, last in changes]
+    ends = [(start + 1, max(end, start + 1)) for tag, _, _, start, end in blocks if tag != "equal"]
+    least = max(1, len(right))
+    return tuple(f"{min(first, least)}" if first == last else f"{first}–{last}" for first, last in ends)
+
+
+def _edited(file: str, before: str, after: str) -> Iterator[_Difference]:
+    """Where a file's text differs, by the lines that it has now."""
     if before != after:
+        lines = list(_lines(before, after))
         where = f", {'line' if len(lines) == 1 else 'lines'} {wording.some(lines)}" if lines else ""
         yield _Difference(f"{file}{where}", file)
 
 
 def _differences(one: Any, other: Any, path: str = "") -> Iterator[_Difference]:
     """Where two plans differ, in the plan's units: `network.links.rate 1000000000 → 2000000000`."""
-    if path.endswith(".program") and isinstance(one, dict) and isinstance(other, dict) and one["file"] == other["file"]:
+    texts = [each for each in (one, other) if isinstance(each, dict) and {"file", "text"} <= each.keys()]
+    if len(texts) == 2 and one["file"] == other["file"]:
         yield from _edited(one["file"], one["text"], other["text"])
         beside, now = one.get("others", {}), other.get("others", {})
         for name in sorted(beside.keys() | now.keys()):

@@ -497,7 +497,7 @@ impl Bbr {
         // Pacing by departure time (Linux 4.20) counts payload alone, as the host does where it sizes pieces.
         let segment = if self.version == Version::Linux6 { self.packet } else { path.mss };
         let millisecond = (rate.as_bps() / 8 / 1_024) / segment.get().max(1);
-        self.burst = millisecond.max(least).min(path.burst.get().clamp(1, 127));
+        self.burst = millisecond.max(least).min(u64::from(path.burst).clamp(1, 127));
     }
 }
 

@@ -18,11 +18,11 @@ pub(super) fn path() -> Path {
         srtt: None,
         min_rtt: None,
         rto: Span::from_ms(200),
-        burst: Packets::new(1),
+        burst: 1,
         una: Seq::FIRST,
         nxt: Seq::FIRST,
         in_flight: Packets::ZERO,
-        outstanding: Packets::ZERO,
+        outstanding: 0,
         departs_at: Time::ZERO,
     }
 }

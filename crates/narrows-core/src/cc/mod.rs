@@ -224,7 +224,7 @@ pub struct Path {
     /// Retransmission timeout, without back-off.
     pub rto: Span,
     /// Segments that the host would hand to its port in one piece: 1 where segmentation offload is off.
-    pub burst: Packets,
+    pub burst: u32,
     /// First byte not yet acknowledged.
     pub una: Seq,
     /// First byte not yet sent.
@@ -232,7 +232,7 @@ pub struct Path {
     /// Packets thought to be in the network.
     pub in_flight: Packets,
     /// Segments sent and not acknowledged in sequence, whatever became of them (Linux `packets_out`).
-    pub outstanding: Packets,
+    pub outstanding: u32,
     /// When pacing lets the next piece go; in the past if nothing holds it back.
     pub departs_at: Time,
 }

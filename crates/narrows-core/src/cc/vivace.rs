@@ -224,7 +224,7 @@ impl Vivace {
     fn piece(rate: Rate, path: &Path) -> Bytes {
         let halvings = path.min_rtt.map_or(0, |least| least.as_us() / HALVED_EACH_US).min(63);
         let bytes = rate.bytes_in(Span::from_ms(1)).get() + (LARGEST_PIECE >> halvings);
-        let packets = Packets::new((bytes / path.packet.get().max(1)).max(2).min(path.burst.get()).max(1));
+        let packets = Packets::new((bytes / path.packet.get().max(1)).max(2).min(u64::from(path.burst)).max(1));
         packets.bytes(path.packet)
     }
 
@@ -260,7 +260,7 @@ impl Vivace {
     fn set_window(&mut self, acked: u64, path: &Path) {
         let Some(srtt) = path.srtt else { return };
         let product = self.rate.bytes_in(srtt).get() / path.packet.get().max(1);
-        let target = (2 * product).saturating_add(2 * path.burst.get()).max(2 * path.initial_window.get()).max(1);
+        let target = (2 * product).saturating_add(2 * u64::from(path.burst)).max(2 * path.initial_window.get()).max(1);
         self.window = self.window.saturating_add(2 * acked).min(target);
     }
 }

@@ -550,11 +550,11 @@ pub fn initial_path(stack: &Stack) -> Path {
         srtt: None,
         min_rtt: None,
         rto: stack.profile.initial_rto,
-        burst: Packets::new(u64::from(stack.profile.offload_segments)),
+        burst: stack.profile.offload_segments.into(),
         una: Seq::FIRST,
         nxt: Seq::FIRST,
         in_flight: Packets::ZERO,
-        outstanding: Packets::ZERO,
+        outstanding: 0,
         departs_at: Time::ZERO,
     }
 }

@@ -410,7 +410,7 @@ impl Sender {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
-        self.path.outstanding = Packets::new(u64::from(self.board.outstanding()));
+        self.path.outstanding = self.board.outstanding();
         self.path.departs_at = self.pacer.next();
     }
 

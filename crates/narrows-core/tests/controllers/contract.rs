@@ -111,11 +111,11 @@ impl Transport {
             srtt: None,
             min_rtt: None,
             rto: Span::from_ms(200),
-            burst: Packets::new(44),
+            burst: 44,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             in_flight: Packets::ZERO,
-            outstanding: Packets::ZERO,
+            outstanding: 0,
             departs_at: Time::ZERO,
         };
         let settings = Settings::new(spec.parameters, values);
@@ -201,7 +201,7 @@ impl Transport {
             self.max_in_flight = self.max_in_flight.max(self.in_flight);
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight = Packets::new(self.in_flight);
-            self.path.outstanding = Packets::new(self.outstanding);
+            self.path.outstanding = u32::try_from(self.outstanding).expect("a window");
             self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle, starts: idle.is_some() }, &self.path);
             self.last_sent = self.now;
         }

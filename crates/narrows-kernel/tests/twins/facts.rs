@@ -76,11 +76,11 @@ impl<'a> Facts<'a> {
             srtt: (self.srtt_eighth_us > 0).then(|| Span::from_ps(self.srtt_eighth_us * 125_000)),
             min_rtt: self.min_rtt_us.map(Span::from_us),
             rto: Span::from_ns(self.case.rto_ns),
-            burst: Packets::new(1),
+            burst: 1,
             una: Seq::new(self.una),
             nxt: Seq::new(self.nxt),
             in_flight: Packets::new((self.nxt - self.una) / MSS),
-            outstanding: Packets::new((self.nxt - self.una) / MSS),
+            outstanding: u32::try_from((self.nxt - self.una) / MSS).expect("a window"),
             departs_at: Time::ZERO,
         }
     }

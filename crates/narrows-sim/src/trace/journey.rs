@@ -116,7 +116,8 @@ impl Journey {
             dropped: false,
             ..self.clone()
         };
-        [bridge, bridge + 1].into_iter().filter(|hops| *hops > 0).map(copied).find(|copy| copy.may_be_at(link, plan))
+        let hops = if self.hops[bridge].link == link { bridge } else { bridge + 1 };
+        (hops > 0).then(|| copied(hops)).filter(|copy| copy.may_be_at(link, plan))
     }
 
     pub(crate) fn is_syn(&self) -> bool {

@@ -17,8 +17,10 @@ const FIRST_PORT: u16 = 10_000;
 const MIN_UNSENT: u64 = 1 << 12;
 /// And at most, if it is stopped before the run ends: 20 ms at 100 Mbps. Half of it is what there is for a late sender.
 const MAX_UNSENT_STOPPED: u64 = 1 << 18;
-/// And at most otherwise.
+/// And at most otherwise, where it leaves within [`MAX_DRAIN`], too.
 const MAX_UNSENT: u64 = 1 << 20;
+/// What waits unsent when the run ends is to be gone so soon.
+const MAX_DRAIN: Span = Span::from_ms(500);
 /// So long what waits unsent takes to leave, where the window holds less.
 const UNSENT_TIME: Span = Span::from_ms(20);
 
@@ -220,8 +222,9 @@ impl Info {
     pub(crate) fn unsent_limit(&self, stops: bool) -> u32 {
         let (windows, most) = if stops { (2, MAX_UNSENT_STOPPED) } else { (4, MAX_UNSENT) };
         let windows = windows * u64::from(self.window()) * u64::from(self.u32(16));
-        let soon = self.delivery_rate().bytes_in(UNSENT_TIME).get();
-        windows.max(soon).clamp(MIN_UNSENT, most) as u32
+        let rate = self.delivery_rate();
+        let most = most.min(rate.bytes_in(MAX_DRAIN).get().max(MAX_UNSENT_STOPPED));
+        windows.max(rate.bytes_in(UNSENT_TIME).get()).clamp(MIN_UNSENT, most) as u32
     }
 
     /// Bytes handed over and not yet sent for the first time.

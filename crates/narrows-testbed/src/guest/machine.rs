@@ -263,7 +263,9 @@ fn died(child: &mut Child, said: &[u8], status: String) -> GuestError {
     if let Some(mut stream) = child.stderr.take() {
         let _ = stream.read_to_string(&mut complaint);
     }
-    let console = last_lines(&[said, b"\n", complaint.as_bytes(), b"\n", status.as_bytes()].concat());
+    let [said, rest] =
+        [said.to_vec(), [complaint.as_bytes(), b"\n", status.as_bytes()].concat()].map(|it| last_lines(&it));
+    let console = format!("{said}\n{rest}");
     GuestError::Died { console }
 }
 
@@ -273,7 +275,8 @@ fn last_lines(said: &[u8]) -> String {
     let clean = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
     // What the kernel prints of a panic, its stack for one, says less than what came before it.
-    let end = lines.iter().position(|line| line.contains("Kernel panic")).map_or(lines.len(), |panic| panic + 1);
+    let is_end = |line: &String| ["BUG: ", "Oops: ", "Kernel panic"].iter().any(|sign| line.contains(sign));
+    let end = lines.iter().position(is_end).map_or(lines.len(), |end| end + 1);
     let last = &lines[end.saturating_sub(LAST_LINES)..end];
     last.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -470,7 +470,7 @@ fn later_kernels_pace_one_percent_below_and_allow_for_aggregation() {
 #[test]
 fn bursts_are_a_millisecond_at_the_rate() {
     let mut cc = bbr(0);
-    let path = Path { burst: Packets::new(44), ..path() };
+    let path = Path { burst: 44, ..path() };
     for (rate, burst) in [(Rate::from_mbps(1), 1), (Rate::from_mbps(10), 2), (LINK, 8), (Rate::from_gbps(10), 44)] {
         cc.pacing = Some(rate);
         cc.size_bursts(&path);

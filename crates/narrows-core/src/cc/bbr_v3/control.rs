@@ -66,7 +66,7 @@ impl BbrV3 {
     /// (`SetSendQuantum`).
     pub(super) fn size_bursts(&mut self, path: &Path) {
         let bytes = self.pacing.map_or(0, |rate| rate.bytes_in(PIECE).get()).min(MAX_PIECE);
-        self.burst = (bytes / self.packet.get().max(1)).max(2).min(path.burst.get().max(1));
+        self.burst = (bytes / self.packet.get().max(1)).max(2).min(u64::from(path.burst).max(1));
     }
 
     /// Room for what the host, the adapter and the receiver hold in one piece (`QuantizationBudget`).

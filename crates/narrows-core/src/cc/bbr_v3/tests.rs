@@ -573,7 +573,7 @@ fn a_loss_that_a_probe_recovered_counts() {
 #[test]
 fn bursts_are_a_millisecond_at_the_rate() {
     let mut cc = bbr();
-    let path = Path { burst: Packets::new(44), ..path() };
+    let path = Path { burst: 44, ..path() };
     for (rate, burst) in [(1, 2), (100, 8), (240, 20), (10_000, 43)] {
         cc.pacing = Some(Rate::from_mbps(rate));
         cc.size_bursts(&path);

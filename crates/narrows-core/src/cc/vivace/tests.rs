@@ -357,7 +357,7 @@ fn an_undo_gives_slow_start_back_also_after_acknowledgements() {
 #[test]
 fn pieces_are_longer_on_short_paths() {
     for (rtt_us, burst, packets) in [(100, 64, 44), (600, 64, 22), (2_100, 64, 3), (100_000, 64, 2), (100, 16, 16)] {
-        let path = Path { min_rtt: Some(Span::from_us(rtt_us)), burst: Packets::new(burst), ..path() };
+        let path = Path { min_rtt: Some(Span::from_us(rtt_us)), burst, ..path() };
         let piece = Vivace::piece(Rate::from_mbps(8), &path);
         assert_eq!(piece, Bytes::new(packets * 1_500), "{rtt_us} µs");
     }

@@ -275,7 +275,7 @@ impl Sender {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
-        self.path.outstanding = Packets::new(u64::from(self.board.outstanding()));
+        self.path.outstanding = self.board.outstanding();
         let sent = Sent { size: packet_of(length, stack), idle, starts };
         let before = self.controller_window;
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();

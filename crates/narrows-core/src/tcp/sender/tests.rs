@@ -250,9 +250,9 @@ fn a_controller_hears_how_many_segments_are_outstanding() {
     }
     let now = Time::from_ns(2_000_000);
     let sent = send_all(&mut sender, now, &stack);
-    assert_eq!((sent.len(), sender.path.outstanding.get(), sender.path.in_flight.get()), (3, 3, 3));
+    assert_eq!((sent.len(), sender.path.outstanding, sender.path.in_flight.get()), (3, 3, 3));
     acknowledge(&mut sender, now + Span::from_us(100), &sent[0], now, &stack);
-    assert_eq!(sender.path.outstanding.get(), 2);
+    assert_eq!(sender.path.outstanding, 2);
 }
 
 /// Its own expiries are of no interest then: whoever needs the rate catches up. Of thousands of connections each would cost

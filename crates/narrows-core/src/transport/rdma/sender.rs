@@ -99,7 +99,7 @@ impl Sender {
             srtt: rtt.smoothed(),
             min_rtt: rtt.min(),
             rto: config.timeout,
-            burst: Packets::new(1),
+            burst: 1,
             ..initial_path(stack)
         };
         Sender {
@@ -419,7 +419,7 @@ impl Sender {
         self.path.min_rtt = self.rtt.min();
         (self.path.una, self.path.nxt) = (self.una, self.nxt);
         self.path.in_flight = Packets::new(self.in_flight);
-        self.path.outstanding = Packets::new(self.outstanding.len() as u64);
+        self.path.outstanding = u32::try_from(self.outstanding.len()).unwrap_or(u32::MAX);
         self.path.departs_at = self.paced_until;
     }
 
