@@ -54,8 +54,8 @@ NETWORKS: Final = {
 VARYING: Final = {("short", "vegas"), ("shallow", "vegas"), ("wide", "vegas"), ("wide", "cdg"), ("wide", "yeah")}
 """Whose queue depends by a fifth or more on when the flows start: five seeds."""
 MODULES: Final = (
-    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "nv", "scalable", "vegas", "veno",
-    "westwood", "yeah",
+    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas",
+    "veno", "westwood", "yeah",
 )  # fmt: skip
 AGREE: Final = {"bbr", "cubic", "dctcp", "highspeed", "htcp", "nv", "scalable", "veno", "westwood", "yeah"}
 EXPERIMENT = """

@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     library: Arc<Library>,
     ops: *const Ops,
     socket: Box<Socket>,
+    /// What the peer adds to its timestamps, as Linux does for each connection (`secure_tcp_ts_off`).
+    peer_offset: u32,
     /// `init` was called: once the connection's RTT is known, as in Linux.
     is_begun: bool,
     /// Payload of a full segment and its IP packet, bytes.
@@ -86,6 +88,8 @@ impl Connection {
         let mut socket: Box<Socket> = Box::new(unsafe { zeroed() });
         let mut random = context.random;
         socket.connection.sock.random = random.next_u64();
+        #[expect(clippy::cast_possible_truncation, reason = "any 32 bits")]
+        let peer_offset = random.next_u64() as u32;
         socket.connection.sock.pacing_rate = u64::MAX;
         socket.connection.sock.max_pacing_rate = u64::MAX;
         socket.connection.sock.state = TCP_ESTABLISHED;
@@ -102,6 +106,7 @@ impl Connection {
             library,
             ops,
             socket,
+            peer_offset,
             is_begun: false,
             full: (1, 1),
             told: Phase::Open,
@@ -396,6 +401,7 @@ impl CongestionControl for Connection {
         socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
         socket.delivered = whole(ack.delivered);
         socket.delivered_mstamp = socket.mstamp;
+        socket.timestamps = [ack.timestamps.0.wrapping_add(self.peer_offset), ack.timestamps.1];
         socket.delivered_ce = socket.delivered_ce.wrapping_add(whole(ack.marked));
         socket.lost = socket.lost.wrapping_add(whole(ack.lost));
         // Samples are the application's until what was out when it had no more is delivered (`tcp_rate_check_app_limited`).

@@ -77,6 +77,8 @@ pub(crate) struct Socket {
     pub(crate) lost: u32,
     pub(crate) app_limited: u32,
     pub(crate) lsndtime: u32,
+    /// The peer's timestamp of the last acknowledgement, and the echo of ours.
+    pub(crate) timestamps: [u32; 2],
     pub(crate) ecn_flags: u8,
     /// Bit 0: the window is what limited the sender.
     pub(crate) limited: u8,

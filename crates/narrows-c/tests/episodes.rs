@@ -154,6 +154,7 @@ impl Drive {
             max_in_flight: prior_in_flight,
             phase,
             limited_by: Limit::Window,
+            timestamps: (0, 0),
             in_order: true,
         };
         self.controller.on_ack(&ack, &self.path);

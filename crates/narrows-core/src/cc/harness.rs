@@ -108,6 +108,7 @@ impl<C: CongestionControl> Drive<C> {
             max_in_flight: self.cc.window(),
             phase: self.phase,
             limited_by: self.limited_by,
+            timestamps: (0, 0),
             in_order: true,
         };
         self.cc.on_ack(&ack, &self.path);

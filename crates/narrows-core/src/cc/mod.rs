@@ -181,6 +181,8 @@ pub struct Ack {
     pub phase: Phase,
     /// What limited the sender.
     pub limited_by: Limit,
+    /// The peer's timestamp and the echo of ours, in the ticks of the hosts' [profile](crate::tcp::profile) [RFC 7323 §3.2].
+    pub timestamps: (u32, u32),
     /// It acknowledges data in sequence, or the path is known to reorder and it delivers any: only then may a window grow
     /// [RFC 5681 §3.1, Linux `tcp_may_raise_cwnd`].
     pub in_order: bool,

@@ -66,8 +66,8 @@ struct Message {
 /// What one acknowledgement tells.
 struct AckSummary {
     delivered: Delivered,
-    /// Its timestamp echo.
-    echo: u32,
+    /// Its timestamp, and the echo of ours.
+    timestamps: (u32, u32),
     /// It acknowledges more than any before it.
     advanced: bool,
     ece: bool,
@@ -469,8 +469,9 @@ impl Sender {
         let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
         self.allowed = self.allowed.max(ack.plus(u64::from(segment.window) << self.window_scale));
         let round_ended = self.advance(ack);
-        let echo = segment.timestamp_echo;
-        let summary = AckSummary { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
+        let timestamps = (segment.timestamp, segment.timestamp_echo);
+        let summary =
+            AckSummary { delivered, timestamps, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
         let samples = self.measure(now, &summary, stack);
         self.resent_at = None;
         self.tell_controller(now, &summary, samples);
@@ -494,8 +495,8 @@ impl Sender {
         if delivered.packets == 0 && !ece && !duplicate && !advanced {
             return;
         }
-        let echo = segment.timestamp_echo;
-        let mut summary = AckSummary { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
+        let timestamps = (segment.timestamp, segment.timestamp_echo);
+        let mut summary = AckSummary { delivered, timestamps, advanced, ece, round_ended, prior_in_flight, lost: 0 };
         let mut samples = self.measure(now, &summary, stack);
         let LossSignal { found, lost, began } = if on_fast_path {
             self.reorder_timer = Time::NEVER;
@@ -579,6 +580,7 @@ impl Sender {
             max_in_flight: Packets::new(u64::from(self.most_outstanding)),
             phase: self.phase,
             limited_by: self.limited_by,
+            timestamps: summary.timestamps,
             in_order: summary.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };
         let window = self.controller.on_ack(&facts, &self.path);
@@ -606,7 +608,7 @@ impl Sender {
             // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
             self.undo_state = None;
         }
-        if self.was_needless(summary.echo, summary.advanced) {
+        if self.was_needless(summary.timestamps.1, summary.advanced) {
             self.undo(&summary.delivered);
         }
         self.leave_finished_episode();
@@ -653,7 +655,7 @@ impl Sender {
         let for_timeout = match round_trip {
             Some((sent_at, _)) => Some(now.since(sent_at)),
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
-            None if summary.advanced && summary.echo != 0 => self.since_echo(now, summary.echo, stack),
+            None if summary.advanced && summary.timestamps.1 != 0 => self.since_echo(now, summary.timestamps.1, stack),
             None => None,
         };
         if let Some(span) = for_timeout {

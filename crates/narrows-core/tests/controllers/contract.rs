@@ -287,6 +287,7 @@ impl Transport {
             max_in_flight: Packets::new(self.max_in_flight),
             phase: self.phase,
             limited_by: delivery.limited_by,
+            timestamps: (0, 0),
             in_order: delivery.in_order,
         };
         self.cc.on_ack(&ack, &self.path);

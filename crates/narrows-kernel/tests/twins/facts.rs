@@ -124,6 +124,7 @@ impl<'a> Facts<'a> {
             max_in_flight: Packets::new(self.max_in_flight()),
             phase: step.phase,
             limited_by: step.limited_by,
+            timestamps: (0, 0),
             in_order: step.in_order,
         }
     }

@@ -150,6 +150,24 @@ fn a_transmission_begins_before_its_first_segment_counts() {
     assert_eq!(message(&text), SAW_IT, "once of each flow");
 }
 
+/// In milliseconds: ours comes back after an RTT, and the peer's goes on with the time, from anywhere.
+#[test]
+fn acknowledgements_have_timestamps_of_both_ends() {
+    let avoid = "struct tcp_sock *tp = tcp_sk(sk); \
+                 __u32 waited = tp->tcp_mstamp / 1000 - tp->rx_opt.rcv_tsecr, ahead = tp->rx_opt.rcv_tsval - tp->tcp_mstamp / 1000; \
+                 int drift = seen ? (int)(ahead - before) : 0; \
+                 if (!seen++) before = ahead; \
+                 if (waited < 9 || waited > 12 || drift < -6 || drift > 6 || !before) tp->snd_cwnd = 0; \
+                 else if (seen > 1000) tp->snd_cwnd = 0x80000000; \
+                 else if (tp->snd_cwnd < 50) tcp_reno_cong_avoid(sk, ack, acked);";
+    let network = Dumbbell::default();
+    let mut plan = network.long("newreno", false, Span::from_secs(2));
+    plan.traffic[0].controller = in_c(&controller(SSTHRESH, avoid, "int seen; __u32 before;"), false);
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(run(&plan, 1)))).expect_err("the run ends");
+    let said = ended.downcast::<Misbehaved>().expect("with the controller's fault").0;
+    assert!(said.starts_with("one.bpf.c: cong_avoid leaves a window of 2147483648 packets"), "{said}");
+}
+
 /// The first acknowledgement that acknowledges nothing new, but reports data beyond a hole, meets Open; those after it Disorder or an
 /// episode, as in the kernel: of what BIC counts in Open only such make the mean.
 #[test]

@@ -173,6 +173,10 @@ struct tcp_sock {
 	__u32 lost;
 	__u32 app_limited;
 	__u32 lsndtime;				/* jiffies */
+	struct tcp_options_received {
+		__u32 rcv_tsval;		/* of the last acknowledgement, in the ticks of the hosts' profile */
+		__u32 rcv_tsecr;
+	} rx_opt;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };

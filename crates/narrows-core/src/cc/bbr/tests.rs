@@ -188,6 +188,7 @@ fn ack(now: Time) -> Ack {
         max_in_flight: Packets::new(21),
         phase: Phase::Open,
         limited_by: Limit::Pacing,
+        timestamps: (0, 0),
         in_order: true,
     }
 }

@@ -55,6 +55,7 @@ fn ack(now: Time) -> Ack {
         max_in_flight: Packets::new(BDP),
         phase: Phase::Open,
         limited_by: Limit::Pacing,
+        timestamps: (0, 0),
         in_order: true,
     }
 }

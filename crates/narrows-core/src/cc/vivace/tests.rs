@@ -102,6 +102,7 @@ impl World {
             max_in_flight: prior_in_flight,
             phase: Phase::Open,
             limited_by: self.limited_by,
+            timestamps: (0, 0),
             in_order: true,
         };
         self.cc.on_ack(&ack, &self.path);

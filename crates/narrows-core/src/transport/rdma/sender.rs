@@ -291,6 +291,7 @@ impl Sender {
                 max_in_flight: Packets::new(self.max_in_flight.max(self.round_max)),
                 phase: self.phase,
                 limited_by: self.held_by,
+                timestamps: (segment.timestamp, segment.timestamp_echo),
                 in_order,
             };
             self.controller.on_ack(&ack, &self.path);
