@@ -194,7 +194,7 @@ def test_a_run_for_which_no_node_has_memory_is_named(real, folder):
     finally:
         cluster.end()
     assert command.returncode == 1
-    assert re.match(r"error: run \w+/1 \(\w+\) ended without results: OutOfMemoryError: ", errors)
+    assert re.match(r"error: run \w+/1 \(\w+, seed 1\) ended without results: OutOfMemoryError: ", errors)
     assert beside(folder / "runs") == []
 
 

@@ -150,7 +150,7 @@ def test_a_run_that_outgrows_the_memory_fails_alone(real, folder):
     command = ["prlimit", "--as=1200000000", NARROWS, "run", "many.toml", "--jobs", "1"]
     done = subprocess.run(command, cwd=folder, env=real, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stderr
-    assert re.search(r"end=20s\) ended without results: .*\(SIGABRT\)\n  help: .* memory", done.stderr)
+    assert re.search(r"end=20s, seed 1\) ended without results: .*\(SIGABRT\)\n  help: .* memory", done.stderr)
     made = [json.loads((run / "manifest.json").read_text()) for run in written(folder / "runs")]
     assert len(made) == 2
     assert all(manifest["simulated_ns"] < 10e9 for manifest in made)
