@@ -263,7 +263,7 @@ impl Connection {
         }
     }
 
-    /// What is undone or over by now, whatever begins next: steps D of `tcp_fastretrans_alert`, and its undoing.
+    /// What is undone or over by now, whatever begins next: step D of `tcp_fastretrans_alert`, and its undoing.
     fn end_episodes(&mut self) {
         self.begin_asked();
         let left = self.left_of_episode();

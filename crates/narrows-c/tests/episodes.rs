@@ -188,6 +188,14 @@ fn asked(control: &str) -> Drive {
     drive
 }
 
+/// Eight packets are out, and the controller asks for a reduction with the acknowledgement of all.
+fn asked_at_the_end() -> Drive {
+    let mut drive = Drive::new(1, AVOID);
+    drive.send(8);
+    drive.ack(8, Phase::Open);
+    drive
+}
+
 #[test]
 fn a_reduction_that_is_asked_for_ends_above_what_was_out() {
     let mut drive = asked(AVOID);
@@ -210,9 +218,7 @@ fn a_reduction_that_is_asked_for_ends_above_what_was_out() {
 
 #[test]
 fn a_reduction_that_is_asked_for_with_the_last_acknowledgement_holds_nothing_back() {
-    let mut drive = Drive::new(1, AVOID);
-    drive.send(8);
-    drive.ack(8, Phase::Open);
+    let mut drive = asked_at_the_end();
     assert_eq!(drive.window(), 40, "what is sent next may be as much as before");
     drive.send(1);
     drive.ack(1, Phase::Open);
@@ -333,9 +339,7 @@ fn what_a_controller_asked_for_is_not_undone() {
 
 #[test]
 fn a_timeout_is_answered_by_a_reduction_as_long_as_what_was_out_then_is() {
-    let mut drive = Drive::new(1, AVOID);
-    drive.send(8);
-    drive.ack(8, Phase::Open);
+    let mut drive = asked_at_the_end();
     drive.send(1);
     drive.time_out();
     assert_eq!(drive.told(), ["CWR", "timeout", "Loss"], "all of it is acknowledged");
@@ -343,9 +347,7 @@ fn a_timeout_is_answered_by_a_reduction_as_long_as_what_was_out_then_is() {
 
 #[test]
 fn idle_time_within_a_reduction_keeps_its_threshold() {
-    let mut drive = Drive::new(1, AVOID);
-    drive.send(8);
-    drive.ack(8, Phase::Open);
+    let mut drive = asked_at_the_end();
     let idle = Span::from_ms(250);
     drive.now += idle;
     drive.controller.on_idle_restart(drive.now, idle, &drive.path);

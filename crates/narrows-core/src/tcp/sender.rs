@@ -3,6 +3,7 @@
 mod bursts;
 mod paths;
 mod recovery;
+mod remembered;
 mod sending;
 mod timers;
 
@@ -22,7 +23,7 @@ use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Losses, Scoreboard};
-use super::{EcnMode, Metrics, Snapshot, Stack};
+use super::{EcnMode, Snapshot, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
 use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
@@ -36,9 +37,6 @@ const DUPLICATE_THRESHOLD: u16 = 3;
 const MAX_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
-
-/// So many samples of the RTT are to be taken before a host remembers a peer (FreeBSD `t_rttupdated`).
-const MIN_SAMPLES: u64 = 4;
 
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -680,25 +678,6 @@ impl Sender {
             true => (Span::from_us(1), u64::from(u32::MAX / 2)),
         };
         (ticks < most).then(|| tick * ticks.max(1))
-    }
-
-    /// Begins with what the host remembers of the peer.
-    pub(super) fn recall(&mut self, metrics: &Metrics, stack: &Stack) {
-        self.rtt.recall(metrics.srtt, metrics.variance, &stack.profile);
-        self.known_limit.set(0);
-        self.refresh_path();
-    }
-
-    /// What the host is to remember of the peer; `None` if too little was learned (FreeBSD `tcp_discardcb`).
-    pub(super) fn metrics(&self) -> Option<Metrics> {
-        let srtt = self.rtt.smoothed().filter(|_| self.rtt_count >= MIN_SAMPLES)?;
-        let threshold = self.controller.slow_start_threshold();
-        Some(Metrics {
-            srtt,
-            variance: self.rtt.deviation(),
-            threshold: (threshold.get() < u64::from(u32::MAX)).then_some(threshold),
-            window: Packets::new(self.controller_window),
-        })
     }
 
     /// The timeout of the first segment, before any sample of this connection.

@@ -21,6 +21,21 @@ fn traced(plan: &Plan, seed: u64, selection: Selection) -> Results {
     run_traced(plan, seed, selection, |_| ControlFlow::Continue(())).expect("a run").expect("not cancelled").results
 }
 
+/// The first plan of an experiment.
+fn plan_of(text: &str) -> Plan {
+    let loaded = narrows_scenario::load_str(text, &Default::default(), &Default::default());
+    loaded.unwrap_or_else(|error| panic!("{}", error.render())).plans.remove(0)
+}
+
+/// A traced run in which the time of each flow is explained by a known reason.
+fn explained(plan: &Plan, seed: u64) -> Results {
+    let results = traced(plan, seed, Selection::All);
+    for rows in by_flow(&results.trace).values() {
+        assert!(rows.iter().all(|row| row.reason != "unknown"), "seed {seed}: {rows:?}");
+    }
+    results
+}
+
 fn by_flow(trace: &Trace) -> BTreeMap<u32, Vec<TimeRow>> {
     let mut flows: BTreeMap<u32, Vec<TimeRow>> = BTreeMap::new();
     trace.times.iter().for_each(|row| flows.entry(row.flow).or_default().push(*row));
@@ -246,15 +261,11 @@ cc = "newreno"
 end = "20ms"
 drain = "1s"
 "#;
-    let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default())
-        .unwrap_or_else(|error| panic!("{}", error.render()));
+    let plan = plan_of(text);
     let flows: usize = (0..20)
         .chain([596_259_892_951])
         .map(|seed| {
-            let results = traced(&experiment.plans[0], seed, Selection::All);
-            for rows in by_flow(&results.trace).values() {
-                assert!(rows.iter().all(|row| row.reason != "unknown"), "seed {seed}: {rows:?}");
-            }
+            let results = explained(&plan, seed);
             results.flows.iter().filter(|flow| flow.fct_ns.is_some()).count()
         })
         .sum();
@@ -301,14 +312,10 @@ cc = "newreno"
 end = "20ms"
 drain = "1s"
 "#;
-    let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default())
-        .unwrap_or_else(|error| panic!("{}", error.render()));
+    let plan = plan_of(text);
     let mut copies = 0;
     for seed in [1, 2, 3, 429_598_765_649] {
-        let results = traced(&experiment.plans[0], seed, Selection::All);
-        for rows in by_flow(&results.trace).values() {
-            assert!(rows.iter().all(|row| row.reason != "unknown"), "seed {seed}: {rows:?}");
-        }
+        let results = explained(&plan, seed);
         // What begins behind the sender's port.
         let begun: BTreeMap<u32, u32> = results.trace.hops.iter().rev().map(|row| (row.packet, row.hop)).collect();
         copies += begun.values().filter(|hop| **hop > 0).count();
