@@ -602,9 +602,9 @@ impl Sender {
     fn look_for_losses(&mut self, now: Time, duplicate: bool, summary: &AckSummary, stack: &Stack) -> LossSignal {
         let Losses { found, resent } = self.find_losses(now, summary.ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
-        if summary.ece {
-            // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
-            self.undo_state = None;
+        if let Some(undo_state) = &mut self.undo_state {
+            // The path is congested, whatever the retransmissions were.
+            undo_state.restores &= !summary.ece;
         }
         if self.was_needless(summary.timestamps.1, summary.advanced) {
             self.undo(&summary.delivered);

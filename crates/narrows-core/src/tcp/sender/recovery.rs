@@ -20,6 +20,8 @@ const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 pub(super) struct UndoState {
     /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
     pub(super) since: Seq,
+    /// Whether the window is restored too: no echo of congestion came meanwhile (Linux `prior_ssthresh`).
+    pub(super) restores: bool,
     /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`); `None` before the first.
     pub(super) unreported: Option<u32>,
 }
@@ -186,10 +188,12 @@ impl Sender {
         by_echo || undo_state.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
     }
 
-    /// Everything is as before the episode, but what it taught of reordering.
+    /// Everything is as before the episode, but what it taught of reordering, and what an echo of congestion took.
     pub(super) fn undo(&mut self, delivered: &Delivered) {
-        let window = self.controller.on_undo();
-        self.take_window(window);
+        if self.undo_state.is_some_and(|undo_state| undo_state.restores) {
+            let window = self.controller.on_undo();
+            self.take_window(window);
+        }
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
             self.notice_reordering(delivered.reach);
@@ -261,7 +265,8 @@ impl Sender {
             self.recovery_point = self.nxt;
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
             let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
-            self.undo_state = if answered || ece { None } else { self.new_undo_state(stack) };
+            // What an echo took stays taken (Linux `tcp_enter_recovery`).
+            self.undo_state = self.new_undo_state(!in_reduction && !ece, stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
             return (!answered).then_some(Cause::Loss);
         }
@@ -280,9 +285,9 @@ impl Sender {
         None
     }
 
-    fn new_undo_state(&self, stack: &Stack) -> Option<UndoState> {
+    fn new_undo_state(&self, restores: bool, stack: &Stack) -> Option<UndoState> {
         let out = self.board.resent();
-        stack.profile.undo.then_some(UndoState { since: self.una, unreported: (out > 0).then_some(out) })
+        stack.profile.undo.then_some(UndoState { since: self.una, unreported: (out > 0).then_some(out), restores })
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -317,7 +322,7 @@ impl Sender {
         let window = self.controller.on_timeout(now, repeated, &self.path);
         self.take_window(window);
         if !repeated {
-            self.undo_state = self.new_undo_state(stack);
+            self.undo_state = self.new_undo_state(true, stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
         self.phase = Phase::Loss;
