@@ -12,7 +12,7 @@ PROFILE := target/wheel-profile/narrows.profdata
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests page-tests system-tests system-tools \
-	instruction-gate tools fuzz-runs mutants faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
+	instruction-gate tools kernel-scripts fuzz-runs mutants faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
 	check-aarch64 guest-kernel bench nightly wheel release-wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
@@ -29,7 +29,7 @@ OWN_JOBS := env -u MAKEFLAGS -u MFLAGS
 # cannot see that they call it.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 TESTS := lints rust-tests python-lints python-tests instruction-gate
-SYSTEM_TESTS := system-tests page-tests
+SYSTEM_TESTS := system-tests kernel-scripts page-tests
 
 # Hundreds of interpreters start; each would compile all modules anew where none writes its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -111,6 +111,13 @@ narrowsd-checked: | $(if $(filter lints,$(MAKECMDGOALS)),lints)
 	@$(if $(WITHOUT),,$(CLIPPY) cargo rustc --quiet --package narrows-daemon --bin narrowsd -- \
 		-C target-feature=+crt-static -C strip=symbols && cp target/debug/narrowsd $(CHECKED))
 CHECKED := target/narrowsd-checked
+
+## The packet scripts of narrows-core on the guest's kernel: which it plays as they are written. One minute; SCRIPTS are words of
+## their paths.
+kernel-scripts: system-tools | $(if $(filter lints,$(MAKECMDGOALS)),lints)
+	@$(CLIPPY) cargo rustc --quiet --package narrows-testbed --example kernel-scripts -- -C target-feature=+crt-static
+	@target/debug/examples/kernel-scripts $(SCRIPTS) || \
+		{ [ $$? -eq 3 ] && echo 'packet scripts on a kernel are SKIPPED, for the reason above'; }
 
 # The one job that installs packages while others run.
 system-tools:

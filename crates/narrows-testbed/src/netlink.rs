@@ -1,6 +1,6 @@
 //! Sets up a network device of the namespace that the thread is in: the few requests of rtnetlink(7) that this takes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 
 use rustix::io::{self, Errno};
@@ -11,12 +11,22 @@ use rustix::net::{netdevice, netlink, recv, sendto, socket_with};
 const ERROR: u16 = 2;
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
+const NEW_ROUTE: u16 = 24;
 const REQUEST_ACK: u16 = 1 | 4;
-const CREATE_EXCLUSIVE: u16 = 0x200 | 0x400;
+const CREATE: u16 = 0x400;
+const CREATE_EXCLUSIVE: u16 = 0x200 | CREATE;
 const LINK_MTU: u16 = 4;
 const LINK_QUEUE_LENGTH: u16 = 13;
+const LINK_SEGMENTS_AT_ONCE: u16 = 40;
 const ADDRESS: u16 = 1;
 const ADDRESS_LOCAL: u16 = 2;
+/// Of a route: its destination, its device, its metrics, and of these the initial window.
+const ROUTE_DESTINATION: u16 = 1;
+const ROUTE_DEVICE: u16 = 4;
+const ROUTE_METRICS: u16 = 8;
+const METRIC_INITIAL_WINDOW: u16 = 11;
+/// Of a route: in the main table, made at boot time, to what is on the link, a plain one.
+const MAIN_BOOT_LINK_UNICAST: [u8; 4] = [254, 3, 253, 1];
 const UP: u32 = 1;
 /// The address is used at once: nobody on a TUN device could be asked whether it is a duplicate.
 const NO_DUPLICATE_DETECTION: u8 = 2;
@@ -51,6 +61,29 @@ impl Netlink {
                 request.attribute(kind, &value.to_ne_bytes());
             }
         }
+        self.ask(request)
+    }
+
+    /// Has the kernel cut what TCP sends through the device into pieces of at most so many segments.
+    pub(crate) fn set_segments_at_once(&self, index: u32, segments: u32) -> io::Result<()> {
+        let mut request = Request::new(NEW_LINK, REQUEST_ACK);
+        request.bytes(&[0; 4]).u32(index).u32(0).u32(0);
+        request.attribute(LINK_SEGMENTS_AT_ONCE, &segments.to_ne_bytes());
+        self.ask(request)
+    }
+
+    /// Makes a route to one host through the device, whose connections begin with a window of so many packets.
+    pub(crate) fn add_route(&self, index: u32, destination: Ipv4Addr, initial_window: u32) -> io::Result<()> {
+        let mut request = Request::new(NEW_ROUTE, REQUEST_ACK | CREATE);
+        // struct rtmsg: family, bits of the destination, of the source, class, then table, protocol, scope, type, and flags.
+        #[allow(clippy::cast_possible_truncation, reason = "the family is 2")]
+        request.bytes(&[AddressFamily::INET.as_raw() as u8, 32, 0, 0]).bytes(&MAIN_BOOT_LINK_UNICAST).u32(0);
+        let mut metrics = Request(Vec::new());
+        metrics.attribute(METRIC_INITIAL_WINDOW, &initial_window.to_ne_bytes());
+        request
+            .attribute(ROUTE_DESTINATION, &destination.octets())
+            .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
+            .attribute(ROUTE_METRICS, &metrics.0);
         self.ask(request)
     }
 

@@ -66,6 +66,24 @@ impl Tun {
         Ok(Tun { file })
     }
 
+    /// Has TCP send through the device at most so many segments at once, of the namespace that the calling thread is in.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_segments_at_once(&self, segments: u32) -> io::Result<()> {
+        let netlink = Netlink::open()?;
+        netlink.set_segments_at_once(netlink.index(NAME)?, segments)
+    }
+
+    /// Has connections to a host, by its number, begin with a window of so many packets.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_initial_window(&self, peer: u32, packets: u32) -> io::Result<()> {
+        let netlink = Netlink::open()?;
+        netlink.add_route(netlink.index(NAME)?, address::v4(peer), packets)
+    }
+
     /// The next packet that the host has sent: its length in `buffer`. `None` if there is none now.
     ///
     /// # Errors

@@ -190,6 +190,27 @@ impl Info {
         self.bytes[0] == 7
     }
 
+    /// Whether its handshake is over and it has not begun to end.
+    pub const fn is_established(&self) -> bool {
+        // TCP_ESTABLISHED
+        self.bytes[0] == 1
+    }
+
+    /// Its state of congestion control, `enum tcp_ca_state`: 0 open, 1 disorder, 2 reduced by ECN, 3 recovery, 4 loss.
+    pub const fn congestion_state(&self) -> u8 {
+        self.bytes[1]
+    }
+
+    /// Segments sent and not acknowledged, and of these, those reported by SACK, found lost, and retransmitted since.
+    pub fn outstanding(&self) -> [u32; 4] {
+        [self.u32(24), self.u32(28), self.u32(32), self.u32(36)]
+    }
+
+    /// Slow start threshold, packets.
+    pub fn threshold(&self) -> u32 {
+        self.u32(76)
+    }
+
     /// Whether the two ends agreed on ECN.
     pub(crate) const fn has_ecn(&self) -> bool {
         self.bytes[5] & 8 != 0
@@ -201,7 +222,7 @@ impl Info {
     }
 
     /// Congestion window, packets.
-    pub(crate) fn window(&self) -> u32 {
+    pub fn window(&self) -> u32 {
         self.u32(80)
     }
 
