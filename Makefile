@@ -119,6 +119,10 @@ kernel-scripts: system-tools | $(if $(filter lints,$(MAKECMDGOALS)),lints)
 	@target/debug/examples/kernel-scripts $(SCRIPTS) || \
 		{ [ $$? -eq 3 ] && echo 'packet scripts on a kernel are SKIPPED, for the reason above'; }
 
+# What tests of alert rules and dashboard run. Unpacked, not installed: installing would start services.
+PROMETHEUS := prometheus promtool prometheus-node-exporter
+MONITORING = $(dir $(CACHE))monitoring
+
 # The one job that installs packages while others run.
 system-tools:
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
@@ -126,6 +130,9 @@ system-tools:
 		echo 'chromium cannot be installed here: the tests that open the report in a browser are SKIPPED'
 	$(call packages,poppler-utils,command -v pdftotext) 2>&1 || \
 		echo 'poppler-utils cannot be installed here: the text of a printed report is not read'
+	@($(foreach tool,$(PROMETHEUS),{ command -v $(tool) || test -x $(MONITORING)/usr/bin/$(tool); } &&) true) >/dev/null || \
+		crates/narrows-testbed/unpacked.sh $(MONITORING) prometheus prometheus-node-exporter 2>&1 || \
+		echo 'prometheus cannot be had here: the tests of alert rules and dashboard are SKIPPED'
 
 instruction-gate: .venv/built
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }

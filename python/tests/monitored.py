@@ -440,7 +440,7 @@ class World:
             self._write(f"{name}.toml", text)
             self.serve(name, namespace)
         self.bridge()
-        exporter = [tool("prometheus-node-exporter") or tool("node_exporter"), "--collector.disable-defaults"]
+        exporter = [tool("prometheus-node-exporter"), "--collector.disable-defaults"]
         exporter += ["--collector.textfile", f"--collector.textfile.directory={self.metrics}"]
         self.start("exporter", "frankfurt", *exporter, "--web.listen-address", f"{next_to(WATCH['frankfurt'])}:9100")
         rules = self._write("rules.yml", hurried((FILES / "alerts.yml").read_text()))

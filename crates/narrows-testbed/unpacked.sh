@@ -1,0 +1,16 @@
+#!/bin/sh
+# Fetches Debian packages of this machine's sources and unpacks them below FOLDER: `unpacked.sh FOLDER PACKAGE…`. They are not
+# installed: no service is started or enabled, and no user is made.
+set -eu
+folder=$1
+shift
+mkdir -p "$folder"
+partial=$(mktemp -d "$folder.XXXXXX")
+trap 'rm -rf "$partial"' EXIT
+chmod 755 "$partial"
+fetch() {
+    (cd "$partial" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null)
+}
+fetch "$@" || { "$(dirname "$0")/apt.sh" update && fetch "$@"; }
+for file in "$partial"/*.deb; do dpkg-deb --extract "$file" "$folder"; done
+echo "$folder: $*"
