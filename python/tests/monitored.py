@@ -44,8 +44,8 @@ WATCH = {"hosts": "198.51.100.1", "paris": "198.51.100.5", "frankfurt": "198.51.
 """Where the watching namespace is, as seen from each; they have the next address."""
 PROMETHEUS = "http://127.0.0.1:9090"
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-SCRAPE = 1
-"""Seconds."""
+SCRAPE = (1, 2)
+"""Seconds between two scrapes, in tests and for the picture: at less, rates show how old the answers are."""
 IDENTITY = 0x300000007
 KEYS = {"bridge.key": bytes(range(32)), "switch.key": bytes(range(32, 64))}
 CLONE_NEWNET = 0x40000000
@@ -53,19 +53,19 @@ TUNNEL = 8_936
 NOTIFICATIONS = 8_935
 
 PHASES = {
-    "flows": (3, 20),
-    "loss": (3, 20),
-    "more flows": (2, 20),
-    "near-source": (3, 20),
-    "refused ECN": (3, 20),
-    "forged": (3, 20),
-    "stopped": (2, 15),
-    "frankfurt killed": (7, 90),
-    "frankfurt back": (2, 20),
-    "paris killed": (5, 30),
-    "paris back": (2, 20),
-    "serve killed": (4, 20),
-    "end": (1, 15),
+    "flows start": (3, 20),
+    "loss begins": (3, 20),
+    "DCTCP starts": (2, 20),
+    "near-source notifies": (3, 20),
+    "a listener refuses ECN": (3, 20),
+    "messages are forged": (3, 20),
+    "process in Paris stops": (2, 15),
+    "process in Frankfurt killed": (7, 90),
+    "Frankfurt works again": (2, 20),
+    "process in Paris killed": (5, 30),
+    "Paris works again": (2, 20),
+    "serve in Paris killed": (4, 20),
+    "flows end": (1, 25),
 }
 """What happens, and for how many seconds in tests and for the picture; until the next begins."""
 
@@ -363,8 +363,10 @@ def hurried(rules):
 class World:
     """The network, what runs on it, and what becomes of it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *, is_picture):
         self.folder = folder
+        self.is_picture = is_picture
+        self.scrape = SCRAPE[is_picture]
         self.processes = {}
         self.began = time.time()
         self.phases = []
@@ -445,7 +447,7 @@ class World:
         self.start("exporter", "frankfurt", *exporter, "--web.listen-address", f"{next_to(WATCH['frankfurt'])}:9100")
         rules = self._write("rules.yml", hurried((FILES / "alerts.yml").read_text()))
         addresses = {name: next_to(address) for name, address in WATCH.items()}
-        text = CONFIGURATION.format(rules=rules, scrape=SCRAPE, **addresses)
+        text = CONFIGURATION.format(rules=rules, scrape=self.scrape, **addresses)
         paths = [f"--config.file={self._write('prometheus.yml', text)}", f"--storage.tsdb.path={self.folder}/data"]
         self.start(
             "prometheus", None, tool("prometheus"), *paths, "--web.listen-address=127.0.0.1:9090", namespace="watch"
@@ -515,26 +517,26 @@ class World:
     def act(self, phase):
         """What begins."""
         key, hidden = self.folder / "bridge.key", self.folder / "hidden.key"
-        if phase == "flows":
+        if phase == "flows start":
             self.flows = [Flow("narrows_gemini"), Flow("narrows_gemini")]
             self.flows += [Flow("cubic", rate=3e6), Flow("cubic", "b", "a", rate=10e6)]
-        elif phase == "loss":
+        elif phase == "loss begins":
             self.order(loss=0.25)
-        elif phase == "more flows":
-            self.flows += [Flow("narrows_dctcp"), Flow("narrows_dctcp")]
-        elif phase == "near-source":
+        elif phase == "DCTCP starts":
+            self.flows += [Flow("narrows_dctcp") for _ in range(3)]
+        elif phase == "near-source notifies":
             self.switch = Switch()
-        elif phase == "refused ECN":
+        elif phase == "a listener refuses ECN":
             self.switch.stop()
             self.flows.pop(0).stop()
             self._write("hosts.toml", (self.folder / "hosts.toml").read_text() + "[controller.none]\n")
             self.processes["serve hosts"].send_signal(signal.SIGHUP)
-        elif phase == "forged":
+        elif phase == "messages are forged":
             text = (self.folder / "hosts.toml").read_text()
             self._write("hosts.toml", text.replace("[controller.none]\n", ""))
             self.processes["serve hosts"].send_signal(signal.SIGHUP)
             self.order(forge=True)
-        elif phase == "stopped":
+        elif phase == "process in Paris stops":
             self.order(forge=False)
             process = self.process_of_paris()
             for _ in range(3):
@@ -542,21 +544,22 @@ class World:
                 time.sleep(0.15)
                 os.kill(process, signal.SIGCONT)
                 time.sleep(0.15)
-        elif phase == "frankfurt killed":
+        elif phase == "process in Frankfurt killed":
             self.kill("bridge frankfurt")
-        elif phase == "frankfurt back":
+        elif phase == "Frankfurt works again":
             self.bridge()
-        elif phase == "paris killed":
+        elif phase == "process in Paris killed":
             # It cannot be started again without its key.
             process = self.process_of_paris()
             key.rename(hidden)
             os.kill(process, signal.SIGKILL)
-        elif phase == "paris back":
+        elif phase == "Paris works again":
             hidden.rename(key)
             self.processes["serve paris"].send_signal(signal.SIGHUP)
-        elif phase == "serve killed":
+        elif phase == "serve in Paris killed":
             self.kill("serve paris")
-        elif phase == "end":
+        elif phase == "flows end":
+            self.serve("paris", "paris")
             for flow in self.flows:
                 flow.stop()
 
@@ -568,15 +571,15 @@ class World:
             with within("a", lambda: socket.create_connection(address, timeout=2)):
                 listener.accept()[0].close()
 
-    def run(self, *, is_picture):
+    def run(self):
         """All phases."""
         self.began = time.time()
         for phase, seconds in PHASES.items():
             self.phases.append([phase, time.time()])
             self.act(phase)
-            end = self.phases[-1][1] + seconds[is_picture]
+            end = self.phases[-1][1] + seconds[self.is_picture]
             while time.time() < end:
-                if phase == "refused ECN":
+                if phase == "a listener refuses ECN":
                     self.refuse()
                 time.sleep(max(0.0, min(0.5, end - time.time())))
         self.ended = time.time()
@@ -591,17 +594,16 @@ class World:
         instances = found["data"]
         answers = {
             f"{panel['id']} {target['refId']}": self.ask(
-                "query_range", query=as_grafana_asks(target["expr"], instances), step=SCRAPE, **span
+                "query_range", query=as_grafana_asks(target["expr"], instances, self.scrape), step=self.scrape, **span
             )
             for panel in dashboard["panels"]
             for target in panel["targets"]
         }
-        alerts = self.ask("query_range", query="ALERTS", step=SCRAPE, **span)["data"]["result"]
+        alerts = self.ask("query_range", query="ALERTS", step=self.scrape, **span)["data"]["result"]
         rules = self.ask("rules")["data"]["groups"]
-        files = self.ask("series", **{"match[]": "node_textfile_mtime_seconds"}, **span)["data"]
         return {
             "began": self.began, "ended": self.ended, "phases": self.phases, "instances": instances, "answers": answers,
-            "alerts": alerts, "rules": rules, "files": files,
+            "alerts": alerts, "rules": rules, "scrape": self.scrape,
         }  # fmt: skip
 
     def end(self):
@@ -620,11 +622,11 @@ class World:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
-def as_grafana_asks(expression, instances):
+def as_grafana_asks(expression, instances, scrape):
     """With its variables replaced: all instances are chosen, each escaped [Grafana's prometheusSpecialRegexEscape]."""
     escaped = [re.sub(r"[$^*{}\[\]'+?.()|\\]", lambda one: "\\\\" + one[0], name) for name in instances]
-    interval = f"{max(4 * SCRAPE, 2 * SCRAPE)}s"
-    return expression.replace("$__rate_interval", interval).replace("$instance", f"({'|'.join(escaped)})")
+    # Four scrapes: more than a scrape and a step, which is one too.
+    return expression.replace("$__rate_interval", f"{4 * scrape}s").replace("$instance", f"({'|'.join(escaped)})")
 
 
 def main():
@@ -633,12 +635,12 @@ def main():
         Wan().run()
         return
     with tempfile.TemporaryDirectory(prefix="narrows-monitored-") as folder:
-        world = World(Path(folder))
+        world = World(Path(folder), is_picture="--long" in sys.argv)
         try:
             # Prometheus listens in the namespace that watches.
             enter("watch")
             world.begin()
-            world.run(is_picture="--long" in sys.argv)
+            world.run()
             recorded = world.recorded()
             recorded["logs"] = world.logs()
             Path(sys.argv[1]).write_text(json.dumps(recorded))
