@@ -6,7 +6,9 @@
 import json
 import math
 import re
+import struct
 import sys
+import zlib
 from pathlib import Path
 from string import ascii_lowercase
 from xml.sax.saxutils import escape
@@ -80,7 +82,7 @@ def line(points, longest, x_of, y_of, colour):
 
 
 def letters(recorded):
-    """What begins: its letter, and when."""
+    """What happens: its letter, and when."""
     return [
         (letter, phase, when - recorded["began"])
         for letter, (phase, when) in zip(ascii_lowercase, recorded["phases"], strict=False)
@@ -100,7 +102,7 @@ def panel_of(recorded, panel):
     half = (wide - 24) / 2
     columns = 2 if all(len(name) * LETTER + 24 < half for name, _ in told) else 1
     rows = math.ceil(len(told) / columns) + bool(silent)
-    begin, end, up, down = left + 64, left + wide - 14, top + 46, top + high - 26 - 17 * rows
+    begin, end, up, down = left + 64, left + wide - 24, top + 46, top + high - 26 - 17 * rows
     length = recorded["ended"] - recorded["began"]
     axis = ticks(max((value for _, points in told for _, value in points if math.isfinite(value)), default=0), unit)
 
@@ -136,23 +138,38 @@ def draw(recorded, dashboard):
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}">'
     yield f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>'
     yield text(14, 30, dashboard["title"], 20, more='font-weight="bold"')
-    chosen = f"instance: {' + '.join(recorded['instances'])}     minutes and seconds since the beginning; what begins:"
+    chosen = f"instance: {' + '.join(recorded['instances'])}; minutes and seconds since the beginning; what happens:"
     yield text(110, 29, chosen, 13, PALE)
     phases = letters(recorded)
     for at, (letter, phase, _) in enumerate(phases):
         x, y = 16 + at % 7 * 202, 52 + at // 7 * 20
         yield text(x, y, letter, 13, more='font-weight="bold"')
-        yield text(x + 14, y, phase, 13, PALE)
+        yield text(x + 17, y, phase, 13, PALE)
     for panel in dashboard["panels"]:
         yield from panel_of(recorded, panel)
     yield "</svg>"
+
+
+def smaller(png):
+    """The same picture, its pixels packed as small as zlib can."""
+    pieces, begin = {}, 8
+    while begin < len(png):
+        (length,), kind = struct.unpack(">I", png[begin : begin + 4]), png[begin + 4 : begin + 8]
+        pieces[kind] = pieces.get(kind, b"") + png[begin + 8 : begin + 8 + length]
+        begin += 12 + length
+    pieces[b"IDAT"] = zlib.compress(zlib.decompress(pieces[b"IDAT"]), 9)
+    return png[:8] + b"".join(
+        struct.pack(">I", len(piece)) + kind + piece + struct.pack(">I", zlib.crc32(kind + piece))
+        for kind, piece in pieces.items()
+    )
 
 
 def main():
     """Draws it."""
     recorded = json.loads(Path(sys.argv[1]).read_text())
     dashboard = json.loads((FILES / "dashboard.json").read_text())
-    Path(sys.argv[2]).write_bytes(vl_convert.svg_to_png("\n".join(draw(recorded, dashboard)), scale=1))
+    png = vl_convert.svg_to_png("\n".join(draw(recorded, dashboard)), scale=1)
+    Path(sys.argv[2]).write_bytes(smaller(png))
 
 
 if __name__ == "__main__":
