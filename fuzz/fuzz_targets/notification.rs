@@ -11,7 +11,7 @@ fuzz_target!(|input: (u8, u64, &[u8])| {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     // The identity and the quoted address that a fuzzer finds first.
     let host = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let senders = [((0, host), Sender { address, key: Key::new([7; 32]) })].into();
+    let senders = [((0, host), Sender { address, keys: Key::new([7; 32]).into() })].into();
     let mut admission = Admission::new(senders, 100_000_000);
     assert!(admission.admit(bytes, address, hop_limit, now_ns).is_err());
 });

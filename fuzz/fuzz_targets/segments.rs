@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows_core::cc::{Context, Controller, SPECS, Settings};
-use narrows_core::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
+use narrows_core::packet::{Ecn, Flags, Mtu, SackBlocks, Segment, Seq, Tag};
 use narrows_core::rng::SmallStream;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::tcp::{EcnMode, Endpoint, Stack, initial_path};
@@ -15,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let spec = SPECS[usize::from(choice) % SPECS.len()];
     let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::Exact][usize::from(modes) % 3];
     let profile = Profile::NAMED[usize::from(modes / 3) % Profile::NAMED.len()].1;
-    let stack = Stack { profile, ecn, line_rate: Rate::from_gbps(1), delivery_rate: spec.needs_delivery_rate };
+    let (line_rate, mtu) = (Rate::from_gbps(1), Mtu::ETHERNET);
+    let stack = Stack { profile, ecn, line_rate, delivery_rate: spec.needs_delivery_rate, mtu };
     let values: Vec<_> = spec.parameters.iter().map(|parameter| parameter.default).collect();
     let path = initial_path(&stack);
     let context =
