@@ -26,7 +26,7 @@ use narrows_plan::{
 };
 
 mod bursts;
-mod listed;
+pub mod listed;
 mod long;
 pub(crate) mod opened;
 mod pairs;

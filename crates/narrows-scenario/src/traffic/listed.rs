@@ -53,7 +53,10 @@ fn one(flow: &Located<Flow>, scene: &Scene<'_>) -> Judged<FlowStart> {
 
 /// Reads `source destination priority port bytes start-seconds` per line after a line with their number: the format of
 /// the HPCC simulator. Priority and port mean nothing here.
-fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem> {
+///
+/// # Errors
+/// The first line that cannot be read.
+pub fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem> {
     let fail = |line: usize, fault| Problem::in_line(file, line, fault, "write it like `0 5 3 100 1000000 0.01`");
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let count = lines.next().and_then(|(_, line)| line.trim().parse::<usize>().ok()).filter(|count| *count <= MOST);
