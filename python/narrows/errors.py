@@ -32,3 +32,8 @@ class RunFailed(RuntimeError):
 def bad_input(sentence: str, help: str) -> BadInput:  # noqa: A002 - the word printed
     """Builds the lab's own input error in the form that experiment files have."""
     return BadInput(f"error: {sentence}\n  help: {help}")
+
+
+def plain(text: object) -> str:
+    """A text that is not ours, such as a word of a file or what a reader says of it, without what steers a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))

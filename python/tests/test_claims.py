@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from narrows import api
-from narrows.claims import Binding, Claim, Instead, Paper, catalogue, relations, scorecard
+from narrows.claims import Binding, Claim, Instead, Paper, catalogue, causes, relations, scorecard
 from narrows.claims.judge import judge
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
@@ -652,3 +652,47 @@ def test_one_seed_without_a_denominator_does_not_decide_for_the_others():
     binding = Binding(("plr_dcn(slow) / plr_wan(slow)",))
     assert verdict(claim(accept=(4, math.inf), kind="ratio"), binding, figures=data).word == "partly"
     assert verdict(claim(accept=(1, math.inf), kind="ratio"), binding, figures=data).word == "holds"
+
+
+STATED = """\
+[[claim]]
+id = "a-1"
+item = "Fig. 1"
+scenario = "one"
+metric = "goodput"
+schemes = ["cubic"]
+kind = "ratio"
+expect = "cubic"
+accept = [1, 2]
+needs_simulation = true
+confidence = "H"
+"""
+REASON = '[[cause]]\nclaims = ["a-1"]\nclass = "follows"\nabout = "So it is."\n'
+
+
+@pytest.mark.parametrize(("name", "text", "sentence"), [
+    ("claims.toml", STATED.encode() + b"\xff", "cannot read"),
+    ("claims.toml", b"a = " + b"[" * 5000, "cannot read"),
+    ("claims.toml", b"claim = 7\n", "`claim` of"),
+    ("claims.toml", b"claim = [7]\n", "`claim` of"),
+    ("claims.toml", b"title = 7\n", "the title of"),
+    ("claims.toml", STATED.replace('"a-1"', "7").encode(), "'id' of claim 7"),
+    ("claims.toml", STATED.replace('["cubic"]', "[7]").encode(), "'schemes' of claim a-1"),
+    ("claims.toml", STATED.replace('"ratio"', '"ratios"').encode(), "'kind' of claim a-1"),
+    ("claims.toml", STATED.replace("[1, 2]", "[2, 1]").encode(), "'accept' of claim a-1"),
+    ("claims.toml", STATED.replace("[1, 2]", "[nan, 1]").encode(), "'accept' of claim a-1"),
+    ("claims.toml", STATED.replace("[1, 2]", "7").encode(), "'accept' of claim a-1"),
+    ("claims.toml", (STATED + "accept_each = 7\n").encode(), "'accept_each' of claim a-1"),
+    ("claims.toml", (STATED + 'value = "7"\n').encode(), "'value' of claim a-1"),
+    ("causes.toml", REASON.encode() + b"\xff", "cannot read"),
+    ("causes.toml", b"cause = 7\n", "`cause` of"),
+    ("causes.toml", REASON.replace('["a-1"]', "7").encode(), "is incomplete, or of no known class"),
+    ("causes.toml", REASON.replace('"follows"', "[]").encode(), "is incomplete, or of no known class"),
+])  # fmt: skip
+def test_what_a_paper_states_otherwise_than_it_can_be_read_is_refused(tmp_path, name, text, sentence):
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(BadInput) as raised:
+        (catalogue.load if name == "claims.toml" else causes.read)(tmp_path)
+    assert sentence in str(raised.value)
+    assert str(tmp_path / name) in str(raised.value)
+    assert "\n  help: " in str(raised.value)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import tomllib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from narrows.errors import bad_input
+from narrows.errors import bad_input, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from narrows.claims.binding import Binding
     from narrows.claims.readings import Readings
 
+Kind = Literal["number", "ratio", "ordering"]
+"""What a claim is about."""
 BINDINGS = "bindings.py"
 READINGS = "readings.py"
 
@@ -32,7 +33,7 @@ class Claim:
     scenarios: tuple[str, ...]
     metric: str
     schemes: tuple[str, ...]
-    kind: Literal["number", "ratio", "ordering"]
+    kind: Kind
     expect: str
     unit: str
     accept: tuple[float, float] | None
@@ -104,7 +105,7 @@ def load(folder: Path) -> Paper:
     paper = Paper(
         name=folder.name,
         folder=folder,
-        claims=tuple(_claim(entry, path, bindings) for entry in raw.get("claim", ())),
+        claims=tuple(_claim(entry, path, bindings) for entry in _entries(raw, path)),
         bindings=bindings,
         figures=figures,
         title=raw.get("title", ""),
@@ -122,9 +123,12 @@ def readings_of(folder: Path) -> Mapping[str, Readings]:
 def read(path: Path) -> dict[str, Any]:
     """A `claims.toml`. Raises `BadInput`."""
     try:
-        return tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise bad_input(f"cannot read {path}: {plain(error)}", "each paper's folder has a claims.toml") from error
+    if not isinstance(raw.get("title", ""), str):
+        raise bad_input(f"the title of {path} is no text", 'write title = "…", or leave it out')
+    return raw
 
 
 def module_from(path: Path) -> ModuleType | None:
@@ -140,14 +144,49 @@ def module_from(path: Path) -> ModuleType | None:
     return module
 
 
-_NEEDED: Final = ("id", "item", "scenario", "metric", "schemes", "kind", "expect", "needs_simulation", "confidence")
+_NEEDED: Final[Mapping[str, type]] = {
+    "id": str,
+    "item": str,
+    "scenario": str,
+    "metric": str,
+    "schemes": list,
+    "kind": str,
+    "expect": str,
+    "needs_simulation": bool,
+    "confidence": str,
+}
+"""What every claim has, and of what kind it is."""
+_OPTIONAL: Final[Mapping[str, type]] = {"unit": str, "note": str, "order": list, "origin": str, "accept_each": list}
+_OF_TEXTS: Final = ("schemes", "order")
+
+
+def _entries(raw: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
+    entries = raw.get("claim", [])
+    if not (isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)):
+        raise bad_input(f"`claim` of {path} is no list of tables", "begin each with [[claim]]")
+    return entries
 
 
 def _claim(raw: Mapping[str, Any], path: Path, bindings: Mapping[str, Binding]) -> Claim:
+    identifier = raw.get("id", "(without an id)")
     if missing := [key for key in _NEEDED if key not in raw]:
         raise bad_input(
-            f"claim {raw.get('id', '(without an id)')} of {path} has no '{missing[0]}'",
-            f"a claim needs {', '.join(_NEEDED)}",
+            f"claim {plain(identifier)} of {path} has no '{missing[0]}'", f"a claim needs {', '.join(_NEEDED)}"
+        )
+    kinds = {**_NEEDED, **_OPTIONAL}
+    wrong = [key for key, kind in kinds.items() if key in raw and not isinstance(raw[key], kind)]
+    wrong += [key for key in _OF_TEXTS if key not in wrong and not all(isinstance(it, str) for it in raw.get(key, ()))]
+    wrong += [] if wrong or raw["kind"] in get_args(Kind) else ["kind"]
+    numbers: dict[str, Any] = {}
+    for key, read_number in (("accept", _interval), ("accept_each", _intervals), ("value", _values)):
+        try:
+            numbers[key] = read_number(raw.get(key))
+        except (TypeError, ValueError):
+            wrong.append(key)
+    if wrong:
+        raise bad_input(
+            f"'{wrong[0]}' of claim {plain(identifier)} of {path} is not understood",
+            "docs/how-to/experiments.md has an example",
         )
     scenario = str(raw["scenario"])
     return Claim(
@@ -159,26 +198,38 @@ def _claim(raw: Mapping[str, Any], path: Path, bindings: Mapping[str, Binding]) 
         kind=raw["kind"],
         expect=raw["expect"],
         unit=raw.get("unit", ""),
-        accept=_interval(raw.get("accept")),
-        accept_each=tuple(found for each in raw.get("accept_each", ()) if (found := _interval(each)) is not None),
+        accept=numbers["accept"],
+        accept_each=numbers["accept_each"],
         order=tuple(raw.get("order", ())),
         needs_simulation=raw["needs_simulation"],
         confidence=raw["confidence"],
         note=raw.get("note", ""),
         ours=raw.get("origin") == "ours",
-        value=_values(raw.get("value")),
+        value=numbers["value"],
         setup=(bound := bindings.get(raw["id"])) is not None and bound.setup,
     )
 
 
 def _values(raw: object) -> tuple[float, ...]:
-    return () if raw is None else tuple(map(float, raw if isinstance(raw, list) else [cast("float", raw)]))
+    """A number or several; raises `TypeError` for anything else."""
+    return () if raw is None else tuple(map(_number, raw if isinstance(raw, list) else [raw]))
+
+
+def _number(raw: object) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise TypeError
+    return float(raw)
 
 
 def _interval(raw: object) -> tuple[float, float] | None:
+    """Its ends; raises `ValueError` where they are not two, or not in their order."""
     if raw is None:
         return None
-    low, high = cast("list[float]", raw)
-    assert not math.isnan(low)
-    assert low <= high
-    return float(low), float(high)
+    low, high = _values(raw)
+    if not low <= high:  # nor is NaN
+        raise ValueError
+    return low, high
+
+
+def _intervals(raw: object) -> tuple[tuple[float, float], ...]:
+    return tuple(found for each in cast("list[object]", raw or []) if (found := _interval(each)) is not None)

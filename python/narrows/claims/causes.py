@@ -12,7 +12,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from narrows.errors import bad_input
+from narrows.errors import bad_input, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,20 +42,28 @@ def read(folder: Path) -> dict[str, Cause]:
     """The causes of a paper's folder by claim; none where it states none. Raises `BadInput`."""
     path = folder / FILE
     try:
-        raw = tomllib.loads(path.read_text())
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise bad_input(f"cannot read {path}: {error}", "mend the file") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise bad_input(f"cannot read {path}: {plain(error)}", "mend the file") from error
+    entries = raw.get("cause", [])
+    if not (isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)):
+        raise bad_input(f"`cause` of {path} is no list of tables", "begin each with [[cause]]")
     found: dict[str, Cause] = {}
-    for entry in raw.get("cause", ()):
+    for entry in entries:
         names, kind, about = (entry.get(key) for key in ("claims", "class", "about"))
-        if not (names and about) or kind not in CLASSES:
+        if not (_are_texts(names) and _are_texts([about, kind]) and kind in CLASSES):
             raise bad_input(
-                f"{path}: {names or 'an entry'} is incomplete, or of no known class",
+                f"{path}: {plain(names or 'an entry')} is incomplete, or of no known class",
                 f"a cause has claims, about and a class: {', '.join(CLASSES)}",
             )
         if twice := sorted(found.keys() & set(names)):
-            raise bad_input(f"{path} has two causes of {twice[0]}", "leave one of them out")
+            raise bad_input(f"{path} has two causes of {plain(twice[0])}", "leave one of them out")
         found |= dict.fromkeys(names, Cause(kind, about))
     return found
+
+
+def _are_texts(found: object) -> bool:
+    """Whether it is a list of texts, and none is empty."""
+    return isinstance(found, list) and bool(found) and all(isinstance(it, str) and it for it in found)

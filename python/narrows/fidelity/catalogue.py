@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from narrows.claims.folders import COMPARISON as FILE
 from narrows.claims.folders import Figure, root
-from narrows.errors import bad_input
+from narrows.errors import bad_input, plain
 from narrows.experiment import FILE as EXPERIMENT
 
 if TYPE_CHECKING:
@@ -95,17 +95,22 @@ def load(folder: Path) -> Comparison:
     path = folder / FILE
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise bad_input(
-            f"cannot read {path}: {error}", "it has [tolerance] and a [[scenario]] for each folder"
+            f"cannot read {path}: {plain(error)}", "it has [tolerance] and a [[scenario]] for each folder"
         ) from error
-    scenarios = tuple(_scenario(entry, path) for entry in raw.get("scenario", ()))
+    entries = raw.get("scenario", [])
+    if not (isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)):
+        raise bad_input(f"`scenario` of {path} is no list of tables", "begin each with [[scenario]]")
+    scenarios = tuple(_scenario(entry, path) for entry in entries)
     named = [scenario.name for scenario in scenarios]
     there = {found.parent.name for found in folder.glob(f"*/{EXPERIMENT}")}
     if twice := [name for name in named if named.count(name) > 1]:
-        raise bad_input(f"{path} names '{twice[0]}' twice", "keep one [[scenario]] of it")
+        raise bad_input(f"{path} names '{plain(twice[0])}' twice", "keep one [[scenario]] of it")
     if absent := sorted(set(named) - there):
-        raise bad_input(f"{path} names '{absent[0]}', which has no {EXPERIMENT}", "write it, or leave the scenario out")
+        raise bad_input(
+            f"{path} names '{plain(absent[0])}', which has no {EXPERIMENT}", "write it, or leave the scenario out"
+        )
     if unnamed := sorted(there - set(named)):
         raise bad_input(
             f"{path} does not name '{unnamed[0]}'", "add a [[scenario]] with this name and what it is about"
@@ -129,9 +134,11 @@ _KEYS: Final = {
 _SETS: Final = ("calibrated", "held-out")
 
 
-def _tolerance(raw: Mapping[str, Any], path: Path) -> Tolerance:
-    if raw.keys() != _KEYS.keys() or any(
-        isinstance(one, bool) or not isinstance(one, int | float) for one in raw.values()
+def _tolerance(raw: object, path: Path) -> Tolerance:
+    if (
+        not isinstance(raw, dict)
+        or raw.keys() != _KEYS.keys()
+        or any(isinstance(one, bool) or not isinstance(one, int | float) for one in raw.values())
     ):
         raise bad_input(f"[tolerance] of {path} is incomplete or has more", f"give numbers for {', '.join(_KEYS)}")
     return Tolerance(**{_KEYS[key]: float(value) for key, value in raw.items()})

@@ -7,11 +7,11 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from narrows.errors import bad_input
+from narrows.errors import bad_input, plain
 from narrows.imports import cdf, htsim_matrix, mahimahi, networks, schedules, traffic
 from narrows.imports.parts import MAX_HOSTS, Flows, Network, Nodes, Options, Requests, Schedule, Sizes
 from narrows.imports.quantities import time_text
-from narrows.imports.reading import printable, read
+from narrows.imports.reading import read
 from narrows.imports.recognise import format_of
 
 if TYPE_CHECKING:
@@ -235,6 +235,4 @@ def _document(
 
 
 def _comment(note: str) -> list[str]:
-    return textwrap.wrap(
-        printable(note), _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_on_hyphens=False
-    )
+    return textwrap.wrap(plain(note), _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_on_hyphens=False)

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from narrows.errors import bad_input
+from narrows.errors import bad_input, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,12 +38,12 @@ class Source:
     @property
     def name(self) -> str:
         """The file's name without its folder, for comments: printable characters only."""
-        return printable(self.path.name)
+        return plain(self.path.name)
 
     def refuse(self, at: Line | int, sentence: str, help: str) -> BadInput:  # noqa: A002 - the word printed
         """An error at a line, or at its number."""
         number = at.number if isinstance(at, Line) else at
-        return bad_input(f"{self.path}:{number}: {printable(sentence)}", help)
+        return bad_input(f"{self.path}:{number}: {plain(sentence)}", help)
 
     def whole(self, line: Line, word: str, what: str) -> int:
         """A whole number from 0 on. Raises `BadInput` that says what it is of."""
@@ -57,11 +57,6 @@ class Source:
         if not lines:
             raise self.refuse(self.lines[0], "the file has comments only", "give a file with content")
         return Source(self.path, lines)
-
-
-def printable(text: str) -> str:
-    """The text with `?` for control characters, so that neither a terminal nor TOML takes them for more."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def quoted(text: str) -> str:
