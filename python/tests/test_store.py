@@ -179,6 +179,7 @@ def test_results_of_another_format_are_recognised(store):
 @pytest.mark.parametrize("damage", [
     lambda _: "{", lambda _: "[]", lambda _: "7", lambda _: "\xff",
     *(lambda manifest, key=key: json.dumps(json.loads(manifest) | {key: None}) for key in ("version", *COSTS)),
+    lambda manifest: json.dumps(json.loads(manifest) | {"tables": 5}),
 ])  # fmt: skip
 def test_a_broken_manifest_is_an_absent_run(store, damage):
     write(store)
@@ -218,6 +219,19 @@ def test_a_damaged_table_names_the_folder_to_delete(store, damage):
         store.scan("abcd", 3, "flows")
     assert len(str(raised.value).splitlines()) == 2
     assert store.scan("abcd", 3, "ports").collect().height > 0
+
+
+def test_a_damaged_table_of_a_run_without_digests_is_noticed(store):
+    """Runs of earlier versions have none; what is damaged is found when the table is read, and not later."""
+    write(store)
+    folder = store.folder("abcd", 3)
+    told = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({key: value for key, value in told.items() if key != "tables"}))
+    assert store.scan("abcd", 3, "flows").collect().height > 0
+    path = folder / "ports.parquet"
+    path.write_bytes(path.read_bytes()[:4] + bytes(60) + path.read_bytes()[64:])
+    with pytest.raises(BadInput, match=rf"{path}.*\n  help: delete {folder}"):
+        store.scan("abcd", 3, "ports")
 
 
 def test_equal_tables_give_equal_bytes(tmp_path):
