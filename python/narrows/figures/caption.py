@@ -24,7 +24,7 @@ def of(entry: Entry, *, drawn: int | None = None, shared: Sequence[str] = ()) ->
         cases = f"{wording.whole(drawn)} of {cases}" + (f" ({', '.join(shared)})" if shared else "")
     mode = "quick run" if entry.quick else "full run"
     return (
-        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; "
+        f"{entry.title}. {_said(entry, 'network')}; {cases}, {seeds}; "
         f"{lasting(entry)}: {simulated_time(entry)}. "
         f"{entry.place or entry.name}, {mode}, {entry.made_by}."
     )
@@ -51,4 +51,9 @@ def simulated_time(entry: Entry) -> str:
 def traffic(entry: Entry) -> str:
     """What was sent over the network, and how much of it."""
     kinds = "; ".join(value for name, value in entry.setting if name == "traffic")
-    return f"Traffic: {kinds}. Offered load: {dict(entry.setting)['offered load']}."
+    return f"Traffic: {kinds}. Offered load: {_said(entry, 'offered load')}."
+
+
+def _said(entry: Entry, name: str) -> str:
+    """Of the setting; an index that was edited may lack it."""
+    return dict(entry.setting).get(name, "–")
