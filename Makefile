@@ -12,7 +12,8 @@ PROFILE := target/wheel-profile/narrows.profdata
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests page-tests system-tests system-tools \
-	instruction-gate tools kernel-scripts fuzz-runs mutants faults live-test narrowsd-checked narrowsd narrowsd-aarch64 packages packages-aarch64 \
+	instruction-gate tools kernel-scripts fuzz fuzz-seeds fuzz-runs mutants faults live-test narrowsd-checked narrowsd narrowsd-aarch64 \
+	packages packages-aarch64 \
 	check-aarch64 guest-kernel bench nightly wheel release-wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
@@ -80,6 +81,29 @@ FUZZ_RUNS := cargo run --quiet --package narrows-sim --example narrows-fuzz-runs
 ## The same for an hour, or as long as SECONDS says; what breaks an invariant is in target/fuzz-runs.
 fuzz-runs:
 	$(CLIPPY) $(FUZZ_RUNS) --seconds $(or $(SECONDS),3600)
+
+# A program of its own for each parser. What it reads is safe Rust, checked for overflow, so that no sanitizer slows it.
+FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
+FUZZ := PATH=$(CURDIR)/$(TOOLS):$$PATH $(OWN_JOBS) cargo +nightly fuzz
+SANITIZER := --sanitizer none
+
+## Bytes at random for every parser in Rust, an equal share of an hour or of SECONDS for each of TARGETS; prints how many were
+## tried. What breaks one is in fuzz/artifacts.
+fuzz: $(TOOLS)/cargo-fuzz
+	@$(FUZZ) build $(SANITIZER) 2>target/fuzz-build.log || { cat target/fuzz-build.log; exit 1; }
+	@share=$$(($(or $(SECONDS),3600) / $(words $(TARGETS)))); failed=; \
+	for target in $(TARGETS); do \
+		mkdir -p fuzz/corpus/$$target target/fuzz; \
+		( $(FUZZ) run $(SANITIZER) $$target fuzz/corpus/$$target fuzz/seeds/$$target -- -max_total_time=$$share \
+			-max_len=4096 -timeout=30 >target/fuzz/$$target.log 2>&1; code=$$?; times >target/fuzz/$$target.times; exit $$code ) || \
+			{ failed="$$failed $$target"; tail -40 target/fuzz/$$target.log; }; \
+		echo "$$target: $$(sed -n 's/^Done \(.*\)/\1/p' target/fuzz/$$target.log), processor $$(tail -1 target/fuzz/$$target.times)"; \
+	done; [ -z "$$failed" ] || { echo "what broke$$failed is in fuzz/artifacts"; exit 1; }
+TARGETS := $(FUZZ_TARGETS)
+
+# Small files of fuzz/corpus that reach what all of them reach: the seeds that the repository has. Whoever adds a target calls it.
+fuzz-seeds: $(TOOLS)/cargo-fuzz
+	@for target in $(TARGETS); do $(PYTHON) fuzz/seeds.py $$target || exit 1; done
 
 ## Faults planted at random in controllers, TCP, queues and edges, one of fifty or as SHARD says: which no test of narrows-core
 ## notices is in target/mutants.out. Two hours of a processor.
@@ -222,9 +246,9 @@ bench: .venv/bin/maturin
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
-	for target in experiment notification segments tunnel; do \
-		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
-	done
+	@$(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),3900)
+	NARROWS_FUZZ_EXAMPLES=1000 $(BIN)/pytest --numprocesses=2 python/tests/test_mutated.py
+	PROPTEST_CASES=20000 cargo test --quiet --package narrows-daemon --bin narrowsd a_file_with_faults
 	@if cargo +nightly miri --version >/dev/null 2>&1; \
 		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib && \
 			cargo +nightly miri test --package narrows-network --lib prefetch; \
