@@ -368,6 +368,7 @@ pub(super) fn default_of(controller: &str, parameter: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn parsed(text: &str) -> Result<Config, String> {
         Config::parse(text, "narrowsd.toml", Path::new("/etc/narrows")).map_err(|failure| failure.to_string())
@@ -439,6 +440,51 @@ controller = "gemini"
         ];
         let said: Vec<String> = wrong.iter().map(|text| format!("{}\n", parsed(text).expect_err(text))).collect();
         insta::assert_snapshot!(said.join("\n"));
+    }
+
+    /// Lines of the whole file gone, doubled and elsewhere, and bits of it changed: `PROPTEST_CASES` says how many files.
+    fn faulty() -> impl Strategy<Value = String> {
+        let fault = (0..5_u8, any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<char>());
+        prop::collection::vec(fault, 1..4).prop_map(|faults| {
+            let mut lines: Vec<String> = WHOLE.lines().map(str::to_owned).collect();
+            for (kind, one, other, letter) in faults {
+                let (line, target) = (one.index(lines.len()), other.index(lines.len()));
+                let mut letters: Vec<char> = lines[line].chars().collect();
+                let at = other.index(letters.len() + 1);
+                match kind {
+                    0 if lines.len() > 1 => drop(lines.remove(line)),
+                    1 => lines.insert(target, lines[line].clone()),
+                    2 => lines.swap(line, target),
+                    3 => {
+                        letters.insert(at, letter);
+                        lines[line] = letters.into_iter().collect();
+                    }
+                    _ => {
+                        letters.truncate(at);
+                        lines[line] = letters.into_iter().collect();
+                    }
+                }
+            }
+            lines.join("\n")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_with_faults_is_read_or_refused_with_its_name_and_help(text in faulty()) {
+            match Config::parse(&text, "narrowsd.toml", Path::new("/etc/narrows")) {
+                Ok(config) => {
+                    prop_assert!(!config.described().is_empty());
+                    prop_assert!(config.units.values().all(|unit| !unit.arguments.is_empty()));
+                }
+                Err(failure) => {
+                    let (code, sentence, help) = failure.parts();
+                    prop_assert_eq!(code, 2);
+                    prop_assert!(sentence.starts_with("narrowsd.toml:"), "{}", sentence);
+                    prop_assert!(help.is_none_or(|help| !help.is_empty()), "{}", failure);
+                }
+            }
+        }
     }
 
     #[test]
