@@ -505,3 +505,15 @@ def test_the_comparison_is_no_paper(gemini, narrowsd, monkeypatch):
     assert [event["paper"] for event in events(done, "scorecard")] == ["gemini"]
     assert [event["inside"] for event in events(done, "fidelity")] == [1]
     assert narrows("gem-043", "--write", "docs.md").stderr.startswith("error: cannot read docs.md: ")
+
+
+@pytest.mark.parametrize(("text", "sentence"), [
+    ("scenario = true\n", "`scenario` of"), ("scenario = [7]\n", "`scenario` of"),
+    ("tolerance = 7\n", "is incomplete or has more"), ("a = " + "[" * 5000, "cannot read"),
+])  # fmt: skip
+def test_a_comparison_of_another_shape_is_refused(tmp_path, text, sentence):
+    (tmp_path / "fidelity.toml").write_text(text)
+    with pytest.raises(BadInput) as raised:
+        catalogue.load(tmp_path)
+    assert sentence in str(raised.value)
+    assert "fidelity.toml" in str(raised.value)
