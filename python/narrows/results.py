@@ -379,7 +379,7 @@ class Results(Tabular):
             if not unfinished_work.comes_at_random(manifest.get("plan", {})):
                 return None
             flows = self._labelled(member, seed, "flows").filter(self._sized(member, seed))
-            stop_ns = max(member.end_ns, int(manifest["simulated_ns"]))
+            stop_ns = max(member.end_ns, int(manifest.get("simulated_ns", 0)))
             means = unfinished_work.means(flows, unfinished_work.edges(member.warmup_ns, member.end_ns), stop_ns)
             rows += [(seed, batch, mean) for batch, mean in enumerate(means)]
         return pl.DataFrame(rows, schema=unfinished_work.SCHEMA, orient="row")

@@ -179,7 +179,8 @@ def test_results_of_another_format_are_recognised(store):
 @pytest.mark.parametrize("damage", [
     lambda _: "{", lambda _: "[]", lambda _: "7", lambda _: "\xff",
     *(lambda manifest, key=key: json.dumps(json.loads(manifest) | {key: None}) for key in ("version", *COSTS)),
-    lambda manifest: json.dumps(json.loads(manifest) | {"tables": 5}),
+    *(lambda manifest, key=key: json.dumps(json.loads(manifest) | {key: True if key == "plan" else [7]})
+      for key in ("tables", "plan", "simulated_ns", "hold_ns", "sources")),
 ])  # fmt: skip
 def test_a_broken_manifest_is_an_absent_run(store, damage):
     write(store)

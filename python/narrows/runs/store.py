@@ -38,6 +38,17 @@ FORMAT: Final = 2
 
 _NEEDED: Final = {"format": int, "version": str, "packet_hops": int, "cpu_ns": int, "ns_per_packet_hop": float}
 """What is read of every manifest: one without these is no manifest."""
+_KNOWN: Final[dict[str, type | tuple[type, ...]]] = {
+    "plan": dict,
+    "tables": (dict, type(None)),  # runs of earlier versions have none
+    "sources": (dict, type(None)),
+    "simulated_ns": int,
+    "hold_ns": (int, float, type(None)),
+    "backend": str,
+    "plan_hash": str,
+    "seed": int,
+}
+"""Of what kind else is what it may have: one of another kind is not what we write."""
 
 _PLAN: Final = re.compile(r"[0-9a-f]{8,64}(-guest|-host)?")
 """The folder of a plan's runs."""
@@ -120,10 +131,9 @@ class Store:
             return None
         if not (isinstance(read, dict) and all(isinstance(read.get(key), kind) for key, kind in _NEEDED.items())):
             return None
-        digests = read.get("tables") or {}  # runs of earlier versions have none
-        if not isinstance(digests, dict):
+        if not all(isinstance(read[key], kind) for key, kind in _KNOWN.items() if key in read):
             return None
-        self._digests[plan, seed] = digests
+        self._digests[plan, seed] = read.get("tables") or {}
         return cast("dict[str, Any]", read)
 
     def state(self, plan: str, seed: int, version: str) -> State:

@@ -174,6 +174,8 @@ def _manifest(results: Results, member: Member, seed: int) -> dict[str, Any]:
     if seed not in entry.seeds:
         raise bad_input(f"'{entry.identifier}' has no seed {seed}", f"there are: {', '.join(map(str, entry.seeds))}")
     manifest = results.manifest_of(member, seed)
+    if "plan" not in manifest:
+        raise bad_input(f"run {seed} of {member.case} does not say what its plan was", f"run it again: {entry.command}")
     version = native.plan_version(labelled(manifest["plan"]))
     if manifest["version"] != version:
         raise bad_input(
