@@ -365,6 +365,7 @@ REFUSED = [
     ("s.cdf", "0 0\n10000 0.3\n20000000 0.2\n", "s.cdf:3: cumulative probabilities must not go down", "write"),
     ("s.cdf", HPCC_CDF, "s.cdf:1: a distribution of sizes says nothing of the load", "--load"),
     ("c.txt", CLIENT, "c.txt:4: there is no file 'conf/DCTCP_CDF.txt'", "another FILE"),
+    ("c.txt", CLIENT.replace("conf/", "x" * 300), "c.txt:4: there is no file 'xxx", "another FILE"),
     ("c.txt", CLIENT.replace("rate 0", "rate 500"), "c.txt:7: senders that limit a flow's rate", "0Mbps"),
     ("c.txt", CLIENT.replace("fanout 1", "fanout 5"), "c.txt:10: requests of several flows", "incast"),
     ("c.txt", CLIENT.replace("800Mbps", "800"), "c.txt:5: `load 800` has no unit", "Mbps"),

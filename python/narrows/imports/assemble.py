@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import textwrap
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from narrows.errors import bad_input, plain
 from narrows.imports import cdf, htsim_matrix, mahimahi, networks, schedules, traffic
 from narrows.imports.parts import MAX_HOSTS, Flows, Network, Nodes, Options, Requests, Schedule, Sizes
 from narrows.imports.quantities import time_text
-from narrows.imports.reading import read
+from narrows.imports.reading import quoted, read
 from narrows.imports.recognise import format_of
 
 if TYPE_CHECKING:
@@ -127,10 +128,13 @@ def _sizes_of(requests: Requests, options: Options) -> Sizes:
     """The distribution that a configuration names, relative to its folder or to the one above. Raises `BadInput`."""
     folder = requests.source.path.parent
     for path in (folder / requests.sizes, folder.parent / requests.sizes):
-        if path.is_file():
-            return cdf.parse(read(path), options)
+        with contextlib.suppress(OSError):  # no file can have this name
+            if path.is_file():
+                return cdf.parse(read(path), options)
     raise requests.source.refuse(
-        requests.sizes_line, f"there is no file {requests.sizes!r}", "give its path as another FILE of the command"
+        requests.sizes_line,
+        f"there is no file {quoted(requests.sizes)}",
+        "give its path as another FILE of the command",
     )
 
 
