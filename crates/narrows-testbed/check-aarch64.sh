@@ -1,6 +1,7 @@
 #!/bin/sh
 # Loads every controller of a narrowsd for aarch64 into Debian's kernel 6.1 for that processor, on a machine that QEMU emulates, sends
-# 64 MiB with each over the loopback, and unloads them: `check-aarch64.sh target/narrowsd-aarch64`. A minute.
+# 64 MiB with each over the loopback, and unloads them; then the same between two hosts through a pair of edge routers, and starts and
+# ends the near-source loop: `check-aarch64.sh target/narrowsd-aarch64`. Two minutes.
 set -eu
 program=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
@@ -24,7 +25,13 @@ chmod 755 "$work"
 (cd "$work" && apt-get -o APT::Sandbox::User=root download "$kernel:arm64" busybox-static:arm64 >/dev/null)
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/packages"; done
 
-mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/run" "$work/root/www"
+for folder in bin etc proc sys dev run sbin www; do mkdir -p "$work/root/$folder"; done
+# What the kernel asks modprobe for.
+modules=$(basename "$work"/packages/lib/modules/*)
+mkdir -p "$work/root/lib/modules/$modules"
+for module in drivers/net/veth net/sched/sch_ingress net/sched/cls_bpf; do
+    cp "$work/packages/lib/modules/$modules/kernel/$module.ko" "$work/root/lib/modules/$modules/"
+done
 cp "$work/packages/bin/busybox" "$work/root/bin/"
 cp "$program" "$work/root/bin/narrowsd"
 cat > "$work/root/init" <<'INIT'
@@ -35,6 +42,7 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t bpf bpf /sys/fs/bpf
+insmod /lib/modules/*/veth.ko; insmod /lib/modules/*/sch_ingress.ko; insmod /lib/modules/*/cls_bpf.ko
 ip link set lo up
 dd if=/dev/zero of=/www/zeros bs=1M count=64 2>/dev/null
 uname -srm
@@ -53,6 +61,60 @@ for controller in newreno vegas dctcp gemini; do
     narrowsd cc unload $controller
 done
 echo "left: $(cat /proc/sys/net/ipv4/tcp_available_congestion_control)"
+
+# Host a, edge routers p and f, host b: a namespace each, which lives as long as its process.
+for name in a p f b; do
+    unshare -n sleep 3600 &
+    eval "$name=$!"
+done
+sleep 1
+link() { # DEVICE PROCESS DEVICE PROCESS
+    ip link add dev "$1" type veth
+    # Busybox's ip names no peer.
+    ip link set dev "$(ls /sys/class/net | grep '^veth')" name "$3"
+    ip link set dev "$1" netns "$2"
+    ip link set dev "$3" netns "$4"
+    nsenter -t "$2" -n ip link set dev "$1" up
+    nsenter -t "$4" -n ip link set dev "$3" up
+}
+link eth-a $a in-p $p; link out-p $p out-f $f; link in-f $f eth-b $b
+nsenter -t $a -n ip address add 192.0.2.1/24 dev eth-a
+nsenter -t $b -n ip address add 192.0.2.2/24 dev eth-b
+head -c 32 /dev/urandom | hexdump -v -e '1/1 "%02x"' > /run/key
+chmod 600 /run/key
+edge() { # PROCESS NAME PEER INSIDE OUTSIDE
+    nsenter -t "$1" -n narrowsd bridge --inside "$4" --outside "$5" --name "$2" --peer "$3" --key /run/key --rate 100Mbps &
+}
+edge $p paris frankfurt in-p out-p; edge $f frankfurt paris in-f out-f
+sleep 3
+nsenter -t $b -n httpd -f -p 80 -h /www &
+sleep 1
+rm /run/got
+nsenter -t $a -n wget -q -O /run/got http://192.0.2.2/zeros
+echo "edge routers carried $(wc -c < /run/got) bytes, $(cmp /run/got /www/zeros && echo unchanged)"
+for name in p f; do
+    eval "process=\$$name"
+    nsenter -t "$process" -n narrowsd bridge status
+done
+killall narrowsd
+sleep 1
+nsenter -t $p -n narrowsd bridge remove --inside in-p --outside out-p
+nsenter -t $f -n narrowsd bridge remove --inside in-f --outside out-f
+echo "edge routers left: $(nsenter -t $p -n narrowsd bridge status)"
+
+cat > /run/senders.toml <<END
+[[sender]]
+identity = "0x300000007"
+address = "192.0.2.254"
+host = "192.0.2.1"
+key-file = "key"
+END
+narrowsd near-source --senders /run/senders.toml --line-rate 1Gbps > /run/near-source &
+near=$!
+sleep 3
+kill -TERM $near
+wait $near
+echo "near-source ended with $?: $(head -1 /run/near-source)"
 poweroff -f
 INIT
 chmod +x "$work/root/init"
