@@ -218,7 +218,7 @@ packages-aarch64: narrowsd narrowsd-aarch64 $(TOOLS)/cargo-deb $(TOOLS)/cargo-ge
 	@ls target/packages-aarch64/*
 ## Every controller on Debian's kernel for aarch64, on a machine that QEMU emulates. A minute.
 check-aarch64: narrowsd-aarch64
-	crates/narrows-testbed/check-aarch64.sh target/narrowsd-aarch64
+	crates/narrows-testbed/check-narrowsd.sh target/narrowsd-aarch64 arm64
 # In packages the command is in /usr/bin, where units find it. This machine's writes the manuals.
 define package_contents
 rm -rf target/package

@@ -31,6 +31,9 @@ class Run:
 def version() -> str:
     """The package's version and the engine's digest: `0.1.0+28a3734c`."""
 
+def plan_hash(plan_json: str) -> str:
+    """Of a plan; it names the folder of its runs."""
+
 def plan_version(plan_json: str, by: str | None = None) -> str:
     """Of a plan's results: engine and components, of this module or, as `narrowsd sources` prints it, `by` another."""
 

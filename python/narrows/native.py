@@ -56,6 +56,12 @@ def version() -> str:
     return cast("str", _module().version())
 
 
+def plan_hash(body: Mapping[str, Any]) -> str:
+    """Of a plan; it names the folder of its runs. Raises `BadInput` where the plan is one of another version."""
+    with _converted(_RUN_AGAIN) as module:
+        return cast("str", module.plan_hash(json.dumps(body)))
+
+
 def plan_version(body: Mapping[str, Any], by: str | None = None) -> str:
     """What a plan's results depend on: the engine, and the components that the plan uses.
 

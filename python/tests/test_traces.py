@@ -283,6 +283,13 @@ def test_a_run_of_another_version_or_another_run_is_not_traced(results, there):
         manifest.write_text(json.dumps(read | {"version": "0.0.0+0"}))
         with pytest.raises(BadInput, match="was made by version"):
             trace(results, [0], scheme=member.case, look=go_on)
+        changed = read["plan"] | {"schedule": read["plan"]["schedule"] | {"warmup": 1}}
+        manifest.write_text(json.dumps(read | {"plan": changed}))
+        with pytest.raises(BadInput, match="was changed: it is not the one that was run"):
+            trace(results, [0], scheme=member.case, look=go_on)
+        manifest.write_text(json.dumps({key: value for key, value in read.items() if key != "plan"}))
+        with pytest.raises(BadInput, match="does not say what its plan was"):
+            trace(results, [0], scheme=member.case, look=go_on)
         tables = read["tables"] | {"flows": "0" * 32}
         manifest.write_text(json.dumps(read | {"tables": tables}))
         with pytest.raises(BadInput, match=r"is damaged|its flows differ"):

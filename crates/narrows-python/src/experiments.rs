@@ -37,6 +37,12 @@ pub(crate) fn plan_version(plan_json: &str, by: Option<&str>) -> PyResult<String
     Ok(by.unwrap_or_else(sources).version(&plan_of(plan_json)?))
 }
 
+/// The hash of a plan, which names the folder of its runs.
+#[pyfunction]
+pub(crate) fn plan_hash(plan_json: &str) -> PyResult<String> {
+    Ok(plan_of(plan_json)?.hash())
+}
+
 /// A plan as JSON has it.
 pub(crate) fn plan_of(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json)

@@ -17,6 +17,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<run::Outcome>()?;
     module.add_function(wrap_pyfunction!(experiments::version, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::plan_hash, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::plan_version, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::long_flows, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::network, module)?)?;

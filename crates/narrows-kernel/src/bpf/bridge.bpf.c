@@ -258,11 +258,15 @@ static __always_inline bool copy(struct __sk_buff *skb, __u64 now, const __u32 r
 
 	if (!frame)
 		return 0;
+	/*
+	 * Two comparisons, each with the length itself: made into one of length - 1, Linux 6.1 does not learn from it that the
+	 * length fits.
+	 */
+	if (length > room)
+		goto discard;
 	barrier_var(length);
-	if (length < 1 || length > room || bpf_skb_load_bytes(skb, 0, frame->bytes, length) < 0) {
-		bpf_ringbuf_discard(frame, 0);
-		return 0;
-	}
+	if ((__s32)length < 1 || bpf_skb_load_bytes(skb, 0, frame->bytes, length) < 0)
+		goto discard;
 	frame->came_ns = now;
 	frame->length = length;
 	frame->side = side;
@@ -270,6 +274,9 @@ static __always_inline bool copy(struct __sk_buff *skb, __u64 now, const __u32 r
 	frame->past = gone;
 	bpf_ringbuf_submit(frame, 0);
 	return 1;
+discard:
+	bpf_ringbuf_discard(frame, 0);
+	return 0;
 }
 
 #define ROOM(record) ((record) - 8 - sizeof(struct narrows_frame))

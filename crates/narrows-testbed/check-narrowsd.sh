@@ -1,7 +1,8 @@
 #!/bin/sh
-# Loads every controller of a narrowsd for aarch64 into Debian's kernel 6.1 for that processor, on a machine that QEMU emulates, sends
-# 64 MiB with each over the loopback, and unloads them; then the same between two hosts through a pair of edge routers, and starts and
-# ends the near-source loop: `check-aarch64.sh target/narrowsd-aarch64`. Two minutes.
+# Runs a static narrowsd on a machine that QEMU emulates: `check-narrowsd.sh PROGRAM arm64`, on Debian's kernel 6.1 for that processor,
+# or `check-narrowsd.sh PROGRAM FOLDER`, on a kernel that `make guest-kernel` has unpacked. It loads every controller, sends 64 MiB with
+# each over the loopback, and unloads them; sends the same between two hosts through a pair of edge routers; and starts and ends the
+# near-source loop. Three minutes.
 set -eu
 program=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
@@ -9,28 +10,47 @@ work=$(mktemp -d)
 emulated=
 trap '[ -z "$emulated" ] || kill "$emulated" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
-dpkg --print-foreign-architectures | grep --quiet '^arm64$' || dpkg --add-architecture arm64
-if ! { command -v qemu-system-aarch64 && command -v cpio; } >/dev/null; then
-    "$here/apt.sh" update
-    "$here/apt.sh" install --yes --no-install-recommends qemu-system-arm ipxe-qemu cpio
-fi
-search() { apt-cache search --names-only '^linux-image-6\.1\..*-cloud-arm64$' | cut -d' ' -f1 | sort -V | tail -1; }
-kernel=$(search)
-if [ -z "$kernel" ]; then
-    "$here/apt.sh" update
-    kernel=$(search)
-fi
-[ -n "$kernel" ] || { echo 'error: Debian has no kernel linux-image-6.1…-cloud-arm64' >&2; exit 3; }
 chmod 755 "$work"
-(cd "$work" && apt-get -o APT::Sandbox::User=root download "$kernel:arm64" busybox-static:arm64 >/dev/null)
+fetch() {
+    (cd "$work" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null)
+}
+install() { # PACKAGE… unless there is the program
+    wanted=$1
+    shift
+    command -v "$wanted" >/dev/null && command -v cpio >/dev/null || {
+        "$here/apt.sh" update
+        "$here/apt.sh" install --yes --no-install-recommends "$@" cpio
+    }
+}
+if [ "$2" = arm64 ]; then
+    dpkg --print-foreign-architectures | grep --quiet '^arm64$' || dpkg --add-architecture arm64
+    install qemu-system-aarch64 qemu-system-arm ipxe-qemu
+    search() { apt-cache search --names-only '^linux-image-6\.1\..*-cloud-arm64$' | cut -d' ' -f1 | sort -V | tail -1; }
+    kernel=$(search)
+    if [ -z "$kernel" ]; then
+        "$here/apt.sh" update
+        kernel=$(search)
+    fi
+    [ -n "$kernel" ] || { echo 'error: Debian has no kernel linux-image-6.1…-cloud-arm64' >&2; exit 3; }
+    fetch "$kernel:arm64" busybox-static:arm64
+    unpacked=$work/packages
+    emulator='qemu-system-aarch64 -machine virt -cpu cortex-a72'
+    console=ttyAMA0
+else
+    install qemu-system-x86_64 qemu-system-x86
+    fetch busybox-static
+    unpacked=$(realpath "$2")
+    emulator='qemu-system-x86_64 -machine q35 -cpu max'
+    console=ttyS0
+fi
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/packages"; done
 
 for folder in bin etc proc sys dev run sbin www; do mkdir -p "$work/root/$folder"; done
 # What the kernel asks modprobe for.
-modules=$(basename "$work"/packages/lib/modules/*)
+modules=$(basename "$unpacked"/lib/modules/*)
 mkdir -p "$work/root/lib/modules/$modules"
 for module in drivers/net/veth net/sched/sch_ingress net/sched/cls_bpf; do
-    cp "$work/packages/lib/modules/$modules/kernel/$module.ko" "$work/root/lib/modules/$modules/"
+    cp "$unpacked/lib/modules/$modules/kernel/$module.ko" "$work/root/lib/modules/$modules/"
 done
 cp "$work/packages/bin/busybox" "$work/root/bin/"
 cp "$program" "$work/root/bin/narrowsd"
@@ -120,8 +140,9 @@ INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . | cpio --quiet --create --format=newc | gzip -1 > "$work/initrd")
 # In the background, so that it ends with this script; and without the terminal, whose settings it would change.
-timeout 600 qemu-system-aarch64 -machine virt -cpu cortex-a72 -smp 1 -m 1024 -nographic -no-reboot -net none \
-    -kernel "$work"/packages/boot/vmlinuz-* -initrd "$work/initrd" -append 'console=ttyAMA0 panic=-1 quiet' < /dev/null > "$work/said" 2>&1 &
+# shellcheck disable=SC2086  # options are words
+timeout 600 $emulator -smp 1 -m 1024 -nographic -no-reboot -net none -kernel "$unpacked"/boot/vmlinuz-* \
+    -initrd "$work/initrd" -append "console=$console panic=-1 quiet" < /dev/null > "$work/said" 2>&1 &
 emulated=$!
 wait "$emulated" || true
 emulated=
