@@ -72,6 +72,12 @@ impl Line {
     }
 }
 
+/// So many picoseconds after a time that is not [`Time::NEVER`].
+#[inline(always)]
+fn later(time: Time, ps: u64) -> Time {
+    Time::from_ps(time.as_ps() + ps)
+}
+
 /// Bytes that an IP packet of this size occupies on the wire.
 #[inline]
 fn wire_bytes(ip_bytes: u32) -> u64 {
@@ -273,6 +279,18 @@ impl Port {
         (self.held_packets < self.free_packets) & (self.held_bytes + size.get() <= u64::from(self.free_bytes))
     }
 
+    /// Whether a packet that was accepted behind such a wait may have raised `queue_max`, or tells more of what will.
+    #[inline(always)]
+    fn may_be_fullest(&self, wait_ps: u64, ip_bytes: u32) -> bool {
+        let is_quiet = (wait_ps < self.quiet_below) & (ip_bytes <= self.largest);
+        !is_quiet && (!self.quiet || self.held_bytes > self.queue_max.get() || !self.knows(ip_bytes))
+    }
+
+    /// Whether what was learned of quiet waits holds for a packet of this size.
+    fn knows(&self, ip_bytes: u32) -> bool {
+        self.quiet_below > 0 && ip_bytes <= self.largest
+    }
+
     /// Learns for how long the next packet may wait and not raise `queue_max`.
     ///
     /// What is held when a packet comes takes that packet's wait to leave, but for what has gone of the packet in service, which
@@ -394,34 +412,36 @@ impl<P: Payload> Ports<P> {
         write: impl for<'a> FnOnce(&'a mut Store<P>, &mut Ring, Time) -> &'a mut Record<P>,
     ) -> (Offered, Option<First>) {
         let size = Bytes::new(u64::from(ip_bytes));
-        let port = &self.ports[link as usize];
+        let mut port = &mut self.ports[link as usize];
         let start = ready.max(port.free_at);
         let (departure, marked) = if port.decides_alone(size) {
-            (start + Span::from_ps(wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
+            (later(start, wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
         } else {
-            match self.ask_rules(now, start, link, ip_bytes, ecn_capable) {
+            let answer = self.ask_rules(now, start, link, ip_bytes, ecn_capable);
+            port = &mut self.ports[link as usize];
+            match answer {
                 Ok(answer) => answer,
                 Err(reason) => return (Offered::Dropped(reason), None),
             }
         };
-        let Ports { ports, store, .. } = self;
-        let port = &mut ports[link as usize];
-        let first = port.ring.len() == 0;
-        let arrival = departure + port.delay;
+        let is_first = port.ring.len() == 0;
+        let arrival = later(departure, port.delay.as_ps());
         port.free_at = departure;
         port.held_bytes += size.get();
         port.held_packets += 1;
         port.accepted.bytes += size;
-        port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let place = write(store, &mut port.ring, arrival);
+        let place = write(&mut self.store, &mut port.ring, arrival);
         if marked {
             place.packet.mark();
         }
-        let first = first.then(|| First { at: arrival, front: port.ring.front() });
-        if ((start - now).as_ps() >= port.quiet_below) | (ip_bytes > port.largest) {
+        // Apart from the bytes: side by side they would be added as a vector, which takes longer.
+        port.accepted.packets += Packets::new(1);
+        let front = port.ring.front();
+        if port.may_be_fullest((start - now).as_ps(), ip_bytes) {
             self.look(now, link, ip_bytes);
         }
+        let first = is_first.then_some(First { at: arrival, front });
         (Offered::Accepted { departure, marked }, first)
     }
 
@@ -496,10 +516,10 @@ impl<P: Payload> Ports<P> {
             self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
         }
         self.store.pop(&mut port.ring, unsettled);
-        let front = port.ring.front();
-        // An empty ring's front is a record too, of the past.
-        let at = self.store.record(front).at;
-        let next = (port.ring.len() > 0).then_some(First { at, front });
+        let next = (port.ring.len() > 0).then(|| {
+            let front = port.ring.front();
+            First { at: self.store.record(front).at, front }
+        });
         Arrived { position, special: port.special, far_end: port.far_end(), next }
     }
 
@@ -628,23 +648,35 @@ impl<P: Payload> Ports<P> {
     /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken if one is due.
     #[inline(never)]
     fn look(&mut self, now: Time, link: u32, ip_bytes: u32) {
+        if self.ports[link as usize].quiet {
+            return self.look_at_quiet(now, link, ip_bytes);
+        }
         let port = &self.ports[link as usize];
-        let (before, mut learns) = (port.queue_max, port.quiet_below == 0);
         // What is held is a bound of the backlog; perhaps the backlog itself is larger than any before.
-        if port.held_bytes > before.get() {
+        if port.held_bytes > port.queue_max.get() {
             self.settle(now, link);
             let port = &mut self.ports[link as usize];
-            port.queue_max = before.max(port.held().bytes);
-            learns |= port.queue_max > before;
+            port.queue_max = port.queue_max.max(port.held().bytes);
         }
-        let port = &mut self.ports[link as usize];
-        if port.quiet {
-            if learns || ip_bytes > port.largest {
-                port.largest = port.largest.max(ip_bytes);
-                port.learn_quiet();
-            }
-        } else if port.accepted.bytes.get() > self.rules[link as usize].sample_beyond {
+        let port = &self.ports[link as usize];
+        if port.accepted.bytes.get() > self.rules[link as usize].sample_beyond {
             self.sample(now, link);
+        }
+    }
+
+    /// The same of a port where nothing is sampled: it learns what need not be looked at.
+    #[inline(always)]
+    fn look_at_quiet(&mut self, now: Time, link: u32, ip_bytes: u32) {
+        let port = &mut self.ports[link as usize];
+        let held = port.held_bytes;
+        port.settle(&self.store, now);
+        if port.kind == Kind::PooledFifo {
+            self.pools[port.pool as usize].pool.give_back(Bytes::new(held - port.held_bytes));
+        }
+        if port.held_bytes > port.queue_max.get() || !port.knows(ip_bytes) {
+            port.queue_max = port.queue_max.max(port.held().bytes);
+            port.largest = port.largest.max(ip_bytes);
+            port.learn_quiet();
         }
     }
 }
