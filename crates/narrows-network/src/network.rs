@@ -326,7 +326,7 @@ impl<P: Payload> Network<P> {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P) -> Offered {
         if self.is_plain {
-            let offered = self.ports.offer(now, link, packet);
+            let offered = self.ports.offer_at_once(now, link, packet);
             return self.follow(link, offered);
         }
         self.offer_anywhere(now, link, packet)
@@ -481,6 +481,8 @@ impl<P: Payload> Network<P> {
                 self.notify_from(now, switch, *self.ports.packet(&arrived));
                 continue;
             }
+            // Here, where its place has just been looked up.
+            let facts = self.ports.facts(&arrived);
             let onward = if !PLAIN && !self.policies.is_empty() {
                 self.chosen(now, switch, &arrived)
             } else {
@@ -503,7 +505,7 @@ impl<P: Payload> Network<P> {
                 }
                 continue;
             }
-            let offered = self.ports.forward(now, onward, &arrived);
+            let offered = self.ports.forward(now, onward, &arrived, facts);
             if let Offered::Dropped(_) = self.follow(onward, offered) {
                 return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
             }

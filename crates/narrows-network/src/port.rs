@@ -377,14 +377,31 @@ impl<P: Payload> Ports<P> {
         self.admit(now, ready, link, packet)
     }
 
-    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer). It is copied from place to place, where by
+    /// The same where no port has what is offered wait.
+    #[inline(always)]
+    pub(crate) fn offer_at_once(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
+        debug_assert!(!self.ports[link as usize].jittery);
+        self.admit(now, now, link, packet)
+    }
+
+    /// The packet that has just arrived, of which these are the [facts](Self::facts), goes on to this port; as
+    /// [`offer`](Self::offer). It is copied from place to place, where by
     /// value each of its fields would be loaded and stored.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, now: Time, link: u32, arrived: &Arrived) -> (Offered, Option<First>) {
-        let packet = self.packet(arrived);
-        let facts = (packet.ip_bytes(), packet.ecn_capable());
-        let position = arrived.position;
+    pub(crate) fn forward(
+        &mut self,
+        now: Time,
+        link: u32,
+        &Arrived { position, .. }: &Arrived,
+        facts: (u32, bool),
+    ) -> (Offered, Option<First>) {
         self.admit_written(now, now, link, facts, |store, ring, at| store.push_again(ring, position, at))
+    }
+
+    /// What a port must know of the packet that has just arrived.
+    #[inline(always)]
+    pub(crate) fn facts(&self, arrived: &Arrived) -> (u32, bool) {
+        facts(self.packet(arrived))
     }
 
     /// When a packet that is offered from outside may begin to leave.
@@ -397,8 +414,7 @@ impl<P: Payload> Ports<P> {
     /// Takes the packet, unless rules refuse it. It begins to leave when it is `ready` and all before it have left.
     #[inline(always)]
     fn admit(&mut self, now: Time, ready: Time, link: u32, packet: P) -> (Offered, Option<First>) {
-        let facts = (packet.ip_bytes(), packet.ecn_capable());
-        self.admit_written(now, ready, link, facts, |store, ring, at| store.push(ring, Record { at, packet }))
+        self.admit_written(now, ready, link, facts(&packet), |store, ring, at| store.push(ring, Record { at, packet }))
     }
 
     /// The same of a packet with so many IP bytes that may be marked or not, whose record `write` writes.
@@ -679,6 +695,12 @@ impl<P: Payload> Ports<P> {
             port.learn_quiet();
         }
     }
+}
+
+/// A packet's IP bytes, and whether it may be marked.
+#[inline(always)]
+fn facts<P: Payload>(packet: &P) -> (u32, bool) {
+    (packet.ip_bytes(), packet.ecn_capable())
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "identifiers of nodes and links are 32-bit in the plan")]

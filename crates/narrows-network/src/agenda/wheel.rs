@@ -142,9 +142,17 @@ impl Wheel {
     /// The first entry, unless it is after `until`.
     #[inline(always)]
     pub(super) fn pop(&mut self, until: u64) -> Option<(u64, Popped)> {
+        let (time, node) = self.pop_node(until)?;
+        Some((time, self.popped(node)))
+    }
+
+    /// The same, as its node.
+    #[inline(always)]
+    fn pop_node(&mut self, until: u64) -> Option<(u64, u32)> {
         loop {
             if !self.open.is_empty() {
-                return self.pop_open(until);
+                let node = self.pop_open(until)?;
+                return Some((self.nodes[node as usize].time, node));
             }
             let base = self.base;
             let place = self.near.occupied.next(base as usize % PLACES);
@@ -164,7 +172,7 @@ impl Wheel {
                 }
                 self.base = bucket;
                 self.near.take(place);
-                return Some((time, self.popped(first)));
+                return Some((time, first));
             }
             let Node { time: other, next: rest, .. } = self.nodes[next as usize];
             if rest == NONE && time != other {
@@ -176,50 +184,46 @@ impl Wheel {
                 self.nodes[left as usize].next = NONE;
                 self.near.heads[place] = left;
                 self.base = bucket;
-                return Some((time, self.popped(found)));
+                return Some((time, found));
             }
-            if let Some(popped) = self.pop_of_several(bucket, until) {
-                return popped;
-            }
+            let node = self.pop_of_several(bucket, until)?;
+            return Some((self.nodes[node as usize].time, node));
         }
     }
 
-    /// The first of a bucket with several entries, `Some(None)` if it is after `until`; `None` if there were so many that
-    /// they have been sorted.
+    /// The first of a bucket with several entries, unless it is after `until`. If there are many they are sorted.
     #[inline(never)]
-    #[allow(clippy::option_option, reason = "whether it was decided here, and what was decided")]
-    fn pop_of_several(&mut self, bucket: u64, until: u64) -> Option<Option<(u64, Popped)>> {
+    fn pop_of_several(&mut self, bucket: u64, until: u64) -> Option<u32> {
         let place = bucket as usize % PLACES;
-        let mut node = self.near.heads[place];
-        let (mut first, mut before_first, mut before) = (node, NONE, NONE);
-        let mut best = self.nodes[node as usize].time;
-        let mut number = 0;
+        let (mut first, mut before_first) = (self.near.heads[place], NONE);
+        let Node { time: mut best, next: mut after, .. } = self.nodes[first as usize];
+        let (mut before, mut node) = (first, after);
+        let mut number = 1;
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
             if time < best || time == best && self.keys[node as usize] < self.keys[first as usize] {
-                (best, first, before_first) = (time, node, before);
+                (best, first, before_first, after) = (time, node, before, next);
             }
             number += 1;
             if number > CROWD {
                 if bucket << self.width_bits > until {
-                    return Some(None);
+                    return None;
                 }
                 self.sort(bucket);
-                return None;
+                return self.pop_open(until);
             }
             (before, node) = (node, next);
         }
         if best > until {
-            return Some(None);
+            return None;
         }
         self.base = bucket;
-        let after = self.nodes[first as usize].next;
         if before_first == NONE {
             self.near.heads[place] = after;
         } else {
             self.nodes[before_first as usize].next = after;
         }
-        Some(Some((best, self.popped(first))))
+        Some(first)
     }
 
     /// Moves a crowded bucket to `open`, sorted.
@@ -236,9 +240,8 @@ impl Wheel {
     }
 
     #[inline(never)]
-    fn pop_open(&mut self, until: u64) -> Option<(u64, Popped)> {
-        let ((time, _), node) = self.open.pop_if(|((time, _), _)| *time <= until)?;
-        Some((time, self.popped(node)))
+    fn pop_open(&mut self, until: u64) -> Option<u32> {
+        self.open.pop_if(|((time, _), _)| *time <= until).map(|(_, node)| node)
     }
 
     /// The time of the first entry.

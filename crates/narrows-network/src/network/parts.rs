@@ -88,7 +88,8 @@ impl<P: Payload> Network<P> {
     #[inline(always)]
     pub(super) fn forward_into(&mut self, now: Time, link: u32, part: u32, arrived: &Arrived) -> Offered {
         let place = self.ports.next_place(link);
-        let (offered, _) = self.ports.forward(now, link, arrived);
+        let facts = self.ports.facts(arrived);
+        let (offered, _) = self.ports.forward(now, link, arrived, facts);
         self.export(link, part, place, offered)
     }
 
