@@ -7,7 +7,7 @@
 
 /// Links of a flow that a line has room for: those of a fat-tree, from host to host.
 const LINKS: usize = 6;
-const LINE_BITS: u32 = 12;
+const LINE_BITS: u32 = 14;
 const NONE: u32 = u32::MAX;
 /// 2⁶⁴ divided by the golden ratio: it spreads keys that follow each other [Knuth, vol. 3, §6.4].
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
