@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use narrows_core::packet::{HEADER_BYTES, SYN_BYTES, wire_bytes};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_network::{Network, Payload};
-use narrows_plan::{FlowStart, Graph, Transport};
+use narrows_plan::{FlowStart, Graph, NodeKind, Transport};
 
 /// How a transfer is cut into packets, and what its sender waits after each.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,8 @@ pub struct Ideal {
     paths: BTreeMap<(u32, u32), Vec<Hops>>,
     /// By their switches, the links between these: pairs of hosts are many.
     between: BTreeMap<(u32, u32), Vec<Vec<u32>>>,
+    /// Whether all links between switches are alike: then one path of a pair is as good as any. Found out once.
+    alike: Option<bool>,
 }
 
 impl Ideal {
@@ -75,10 +77,14 @@ impl Ideal {
 
     /// The equally short paths of a pair, one of each kind.
     fn paths<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (from, to): (u32, u32)) -> &[Hops] {
-        let Ideal { paths, between } = self;
+        let Ideal { paths, between, alike } = self;
         paths.entry((from, to)).or_insert_with(|| {
             let of = |link: u32| (graph.links[link as usize].rate, graph.links[link as usize].delay);
-            let kinds = || network.kinds_of_paths(from, to, of);
+            let alike = *alike.get_or_insert_with(|| are_alike(graph));
+            let kinds = || match alike {
+                true => vec![network.path(from, to, 0)],
+                false => network.kinds_of_paths(from, to, of),
+            };
             let (Some((near, _)), Some((far, down))) = (network.home_of(from), network.home_of(to)) else {
                 return kinds().iter().map(|links| Hops::of(graph, links)).collect();
             };
@@ -109,6 +115,14 @@ impl Ideal {
         };
         paths.iter().map(over).min().expect("a plan's hosts have paths")
     }
+}
+
+/// Whether all links between switches have one rate and one delay.
+fn are_alike(graph: &Graph) -> bool {
+    let is_switch = |node: u32| graph.nodes[node as usize].kind == NodeKind::Switch;
+    let mut between = graph.links.iter().filter(|link| is_switch(link.from) && is_switch(link.to));
+    let first = between.next().map(|link| (link.rate, link.delay));
+    between.all(|link| Some((link.rate, link.delay)) == first)
 }
 
 impl Hops {
