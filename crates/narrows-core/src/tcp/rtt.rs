@@ -109,6 +109,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample for the minimum; see [`RttEstimator::min`].
+    #[inline(always)]
     pub(crate) fn sample_min(&mut self, now: Time, span: Span) {
         self.min.sample(now, span, MIN_RTT_WINDOW);
     }

@@ -562,14 +562,14 @@ impl Sender {
             return;
         }
         let acked = Packets::new(u64::from(delivered.packets));
-        let facts = Ack {
+        let mut facts = Ack {
             now,
             acked,
             marked: if *ece { acked } else { Packets::ZERO },
             lost: Packets::new(u64::from(summary.lost)),
             ece: *ece,
             rtt,
-            delivery,
+            delivery: None,
             delivered: Packets::new(self.rate.delivered()),
             una: self.una,
             nxt: self.nxt,
@@ -581,6 +581,10 @@ impl Sender {
             timestamps: summary.timestamps,
             in_order: summary.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };
+        // Few are told of it: its place is not filled where there is none.
+        if delivery.is_some() {
+            facts.delivery = delivery;
+        }
         let window = self.controller.on_ack(&facts, &self.path);
         self.take_window(window);
     }
@@ -661,9 +665,9 @@ impl Sender {
             self.backoff = 0;
         }
         if let Some(sample) = newest {
+            self.rtt_count += 1;
             self.rtt.sample_min(now, sample.span);
             self.rtt_sum += sample.span;
-            self.rtt_count += 1;
         }
         newest
     }

@@ -114,7 +114,7 @@ impl Sender {
             return self.hold(Limit::Window);
         }
         let segment = self.send_of_burst(now, (length, tag, ends_message), pacing, stack);
-        self.probe_tail(now, stack);
+        self.schedule_probe(now, stack);
         Some(segment)
     }
 

@@ -39,14 +39,18 @@ impl Sender {
         }
     }
 
-    /// Schedules a probe of what is out.
+    /// Schedules a probe of what is out while the sender is [undisturbed](Self::is_undisturbed): all of it is in flight, and the
+    /// window in force is the controller's.
     #[inline(always)]
     pub(in crate::tcp) fn probe_tail(&mut self, now: Time, stack: &Stack) {
-        if self.board.outstanding() == 0 {
-            self.probe_at = Time::NEVER;
+        let outstanding = self.board.outstanding();
+        debug_assert!(self.may_probe(stack) && self.board.in_flight() == outstanding);
+        debug_assert!(self.window() == self.controller_window);
+        self.probe_at = if outstanding > 0 && stack.profile.tail_loss_probe {
+            self.next_probe(now, u64::from(outstanding) >= self.controller_window, stack)
         } else {
-            self.schedule_probe(now, stack);
-        }
+            Time::NEVER
+        };
     }
 
     #[inline(always)]
@@ -71,15 +75,28 @@ impl Sender {
     /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
     #[inline(always)]
     pub(super) fn schedule_probe(&mut self, now: Time, stack: &Stack) {
-        self.probe_at = Time::NEVER;
+        let full = || u64::from(self.board.in_flight()) >= self.window();
+        self.probe_at = if stack.profile.tail_loss_probe && self.board.outstanding() > 0 && self.may_probe(stack) {
+            self.next_probe(now, full(), stack)
+        } else {
+            Time::NEVER
+        };
+    }
+
+    #[inline(always)]
+    fn may_probe(&self, stack: &Stack) -> bool {
         let rack = stack.profile.loss_detection == LossDetection::Rack;
-        let may_probe = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
-        if !stack.profile.tail_loss_probe || !may_probe || self.board.sacked() > 0 || self.probe.is_some() {
-            return;
-        }
+        let is_open = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        is_open && self.board.sacked() == 0 && self.probe.is_none()
+    }
+
+    /// When a probe of what is out is to go, where the window is `full` or not.
+    #[inline(always)]
+    fn next_probe(&self, now: Time, full: bool, stack: &Stack) -> Time {
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
         // Linux 4.9 probes only where no transmission of its own will tell.
-        let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
-        let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
+        let stuck = rack || self.nxt >= self.offered || full;
+        let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return Time::NEVER };
         let lone = self.board.outstanding() == 1;
         let wait = match (rack, lone) {
             (true, true) => stack.profile.timer(srtt * 2 + stack.profile.min_rto),
@@ -88,7 +105,7 @@ impl Sender {
             (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
         };
         // Where the timeout comes sooner, a probe goes in its place.
-        self.probe_at = self.timeout_at.min(now + wait);
+        self.timeout_at.min(now + wait)
     }
 
     /// When the timer that waits for reordering expires, where it is set now for `due`, but no later than a timeout from now
