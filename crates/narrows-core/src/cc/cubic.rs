@@ -276,6 +276,10 @@ impl CongestionControl for Cubic {
         Owner::Transport
     }
 
+    fn hears_of_starts_only(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.observe(ack);
         if ack.may_grow() {

@@ -93,6 +93,10 @@ impl CongestionControl for Dctcp {
         Owner::Transport
     }
 
+    fn hears_of_starts_only(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.measure(ack);
         if ack.may_grow() && self.window.was_used(ack) {

@@ -269,6 +269,12 @@ pub trait CongestionControl {
     /// A segment left.
     fn on_sent(&mut self, _now: Time, _sent: &Sent, _path: &Path) {}
 
+    /// Whether [`on_sent`](Self::on_sent) matters only where a transmission [starts](Sent::starts) something: then it need not be
+    /// called of others. The same at every call.
+    fn hears_of_starts_only(&self) -> bool {
+        false
+    }
+
     /// Data is about to be sent after `idle`, longer than the retransmission timeout [RFC 5681 §4.1].
     fn on_idle_restart(&mut self, _now: Time, _idle: Span, _path: &Path) {}
 
@@ -456,6 +462,11 @@ macro_rules! registry {
             #[inline(always)]
             pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_sent(now, sent, path); c.window() })* }
+            }
+            /// See [`CongestionControl::hears_of_starts_only`].
+            #[inline(always)]
+            pub fn hears_of_starts_only(&self) -> bool {
+                match self { $(Controller::$controller(c) => c.hears_of_starts_only(),)* }
             }
             /// See [`CongestionControl::on_idle_restart`]. Returns the window from then on.
             pub fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) -> Packets {

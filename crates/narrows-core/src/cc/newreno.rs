@@ -38,6 +38,10 @@ impl CongestionControl for NewReno {
         Owner::Transport
     }
 
+    fn hears_of_starts_only(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         if ack.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());

@@ -272,15 +272,22 @@ impl Sender {
         if self.near_source.is_some() {
             self.tell_near_source(now, length, stack);
         }
+        if starts || !self.controller.hears_of_starts_only() {
+            self.tell_sent(now, Sent { size: packet_of(length, stack), idle, starts });
+        }
+    }
+
+    /// The controller hears of a transmission.
+    #[inline(always)]
+    fn tell_sent(&mut self, now: Time, sent: Sent) {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
         self.path.outstanding = self.board.outstanding();
-        let sent = Sent { size: packet_of(length, stack), idle, starts };
         let before = self.controller_window;
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
         // One of the user's may change its pacing or its threshold alone; ours do not while data is out.
-        if before != self.controller_window || idle.is_some() || self.controller.is_external() {
+        if before != self.controller_window || sent.idle.is_some() || self.controller.is_external() {
             self.known_limit.set(0);
         }
     }

@@ -240,11 +240,11 @@ fn acknowledge(sender: &mut Sender, now: Time, out: &Outgoing, sent: Time, stack
     sender.handle_ack(now, &ack, stack);
 }
 
-/// However small they are.
+/// However small they are; one that hears of each.
 #[test]
 fn a_controller_hears_how_many_segments_are_outstanding() {
     let stack = stack(with_near_source());
-    let mut sender = listening("newreno", &stack);
+    let mut sender = listening("vegas", &stack);
     for tag in 1..=3 {
         sender.offer(100, Tag(tag));
     }
