@@ -355,7 +355,7 @@ impl Scoreboard {
         // Nearly all segments are full: guess the place, and search only if the guess is off.
         let full = self.records.front().map_or(1, |record| u64::from(record.length.max(1)));
         let guess = usize::try_from(seq.since(una) / full).unwrap_or(usize::MAX);
-        for index in guess.saturating_sub(1)..=guess.saturating_add(1) {
+        for index in [guess, guess.saturating_sub(1), guess.saturating_add(1)] {
             let here = self.records.get(index).is_some_and(|record| !before(record));
             let below = index == 0 || self.records.get(index - 1).is_some_and(before);
             if here && below {
