@@ -385,8 +385,7 @@ impl<P: Payload> Ports<P> {
     }
 
     /// The packet that has just arrived, of which these are the [facts](Self::facts), goes on to this port; as
-    /// [`offer`](Self::offer). It is copied from place to place, where by
-    /// value each of its fields would be loaded and stored.
+    /// [`offer`](Self::offer). It is copied from place to place, where by value each of its fields would be loaded and stored.
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
@@ -455,7 +454,7 @@ impl<P: Payload> Ports<P> {
         port.accepted.packets += Packets::new(1);
         let front = port.ring.front();
         if port.may_be_fullest((start - now).as_ps(), ip_bytes) {
-            self.look(now, link, ip_bytes);
+            if port.quiet { self.look_at_quiet(now, link, ip_bytes) } else { self.look(now, link) }
         }
         let first = is_first.then_some(First { at: arrival, front });
         (Offered::Accepted { departure, marked }, first)
@@ -661,12 +660,10 @@ impl<P: Payload> Ports<P> {
         if port.kind == Kind::Served { self.served[port.served as usize].held } else { port.held() }
     }
 
-    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken if one is due.
+    /// Looks at the queue behind a packet that was accepted, at a port where more is to be known than its largest backlog: a sample is
+    /// taken if one is due.
     #[inline(never)]
-    fn look(&mut self, now: Time, link: u32, ip_bytes: u32) {
-        if self.ports[link as usize].quiet {
-            return self.look_at_quiet(now, link, ip_bytes);
-        }
+    fn look(&mut self, now: Time, link: u32) {
         let port = &self.ports[link as usize];
         // What is held is a bound of the backlog; perhaps the backlog itself is larger than any before.
         if port.held_bytes > port.queue_max.get() {
@@ -680,8 +677,8 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// The same of a port where nothing is sampled: it learns what need not be looked at.
-    #[inline(always)]
+    /// The same where nothing is sampled: the port learns what need not be looked at.
+    #[inline(never)]
     fn look_at_quiet(&mut self, now: Time, link: u32, ip_bytes: u32) {
         let port = &mut self.ports[link as usize];
         let held = port.held_bytes;
