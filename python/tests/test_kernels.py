@@ -1,4 +1,4 @@
-"""What each kernel carries: our controllers and the near-source loop, in guests of several kernels.
+"""What each kernel carries: our controllers, the near-source loop and edge routers, in guests of several kernels.
 
 `NARROWS_KERNELS="6.1 6.12"` names them, each fetched by `make guest-kernel KERNEL=…`; without it, nothing is run. With
 `NARROWS_WRITE=1` what was found is written into the table of docs/explanation/kernel.md.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -145,9 +146,27 @@ def works(feature: Feature, manifest: dict[str, Any]) -> str:
             return ""
 
 
+EDGE = "edge routers"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_carries_edge_routers(kernel: str) -> None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "narrows" / "guest"
+    folder = max(cache.glob(f"{kernel}.*"))
+    check = CHECKOUT / "crates" / "narrows-testbed" / "check-narrowsd.sh"
+    ended = subprocess.run(
+        [check, daemon.find(), folder], capture_output=True, text=True, timeout=SECONDS, check=False, errors="replace"
+    )
+    FOUND.setdefault(folder.name, {})[EDGE] = "do not"
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    believed = min(int(number) for number in re.findall(r'"believed": (\d+)', ended.stdout))
+    assert believed > 1_000, "of 46 000 packets a tenth is loss-eligible"
+    FOUND[folder.name][EDGE] = f"64 MiB, {believed} loss-eligible"
+
+
 def test_the_page_has_what_was_found() -> None:
-    assert all(len(found) == len(FEATURES) for found in FOUND.values()), "run all of this file"
-    names = [feature.name for feature in FEATURES]
+    names = [*(feature.name for feature in FEATURES), EDGE]
+    assert all(found.keys() == set(names) for found in FOUND.values()), "run all of this file"
     head = f"| kernel | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
     rows = "".join(f"| {release} | {' | '.join(found[name] for name in names)} |\n" for release, found in FOUND.items())
     text = PAGE.read_text(encoding="utf-8")
