@@ -210,7 +210,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A new connection acknowledges its first segments one by one. They come one in a round trip, so that the kernel measures it as a
+    /// A new connection acknowledges its first segments one by one. They come one in an RTT, so that the kernel measures it as a
     /// receiver.
     fn use_up_quick_acks(&mut self, round_trip: Span) -> Outcome {
         for number in 0..QUICK_ACKS {
