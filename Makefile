@@ -90,8 +90,8 @@ SANITIZER := --sanitizer none
 ## Bytes at random for every parser in Rust, an equal share of an hour or of SECONDS for each of TARGETS; prints how many were
 ## tried. What breaks one is in fuzz/artifacts.
 fuzz: $(TOOLS)/cargo-fuzz
-	@$(FUZZ) build $(SANITIZER) 2>target/fuzz-build.log || { cat target/fuzz-build.log; exit 1; }
-	@share=$$(($(or $(SECONDS),3600) / $(words $(TARGETS)))); failed=; \
+	@mkdir -p target; $(FUZZ) build $(SANITIZER) 2>target/fuzz-build.log || { cat target/fuzz-build.log; exit 1; }
+	@share=$$(($(or $(SECONDS),3600) / $(words $(TARGETS)) + 1)); failed=; \
 	for target in $(TARGETS); do \
 		mkdir -p fuzz/corpus/$$target target/fuzz; \
 		( $(FUZZ) run $(SANITIZER) $$target fuzz/corpus/$$target fuzz/seeds/$$target -- -max_total_time=$$share \
@@ -216,7 +216,7 @@ packages-aarch64: narrowsd narrowsd-aarch64 $(TOOLS)/cargo-deb $(TOOLS)/cargo-ge
 	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --target $(AARCH64) --output target/packages-aarch64/
 	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --arch aarch64 --output target/packages-aarch64/
 	@ls target/packages-aarch64/*
-## Every controller on Debian's kernel for aarch64, on a machine that QEMU emulates. A minute.
+## Controllers, edge routers and the near-source loop on Debian's kernel for aarch64, on a machine that QEMU emulates. Three minutes.
 check-aarch64: narrowsd-aarch64
 	crates/narrows-testbed/check-narrowsd.sh target/narrowsd-aarch64 arm64
 # In packages the command is in /usr/bin, where units find it. This machine's writes the manuals.

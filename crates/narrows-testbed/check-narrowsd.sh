@@ -12,7 +12,10 @@ trap '[ -z "$emulated" ] || kill "$emulated" 2>/dev/null || true; rm -rf "$work"
 trap 'exit 130' HUP INT TERM
 chmod 755 "$work"
 fetch() {
-    (cd "$work" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null)
+    (cd "$work" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null) || {
+        "$here/apt.sh" update
+        (cd "$work" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null)
+    }
 }
 install() { # PACKAGE… unless there is the program
     wanted=$1

@@ -12,5 +12,9 @@ fetch() {
     (cd "$partial" && apt-get -o APT::Sandbox::User=root download "$@" >/dev/null)
 }
 fetch "$@" || { "$(dirname "$0")/apt.sh" update && fetch "$@"; }
-for file in "$partial"/*.deb; do dpkg-deb --extract "$file" "$folder"; done
+mkdir "$partial/all"
+for file in "$partial"/*.deb; do dpkg-deb --extract "$file" "$partial/all"; done
+# Whole or not at all.
+rm -rf "$folder"
+mv "$partial/all" "$folder"
 echo "$folder: $*"

@@ -72,7 +72,10 @@ impl Line {
     }
 }
 
-/// So many picoseconds after a time that is not [`Time::NEVER`].
+/// No packet leaves later: half of all time, 106 days.
+const FAR: Time = Time::from_ps(u64::MAX / 2);
+
+/// So many picoseconds after a time that is [`FAR`] at most.
 #[inline(always)]
 fn later(time: Time, ps: u64) -> Time {
     Time::from_ps(time.as_ps() + ps)
@@ -435,7 +438,8 @@ impl<P: Payload> Ports<P> {
             let answer = self.ask_rules(now, start, link, ip_bytes, ecn_capable);
             port = &mut self.ports[link as usize];
             match answer {
-                Ok(answer) => answer,
+                // A line may take longer than time has room for.
+                Ok((departure, marked)) => (departure.min(FAR), marked),
                 Err(reason) => return (Offered::Dropped(reason), None),
             }
         };

@@ -182,7 +182,7 @@ def _manifest(results: Results, member: Member, seed: int) -> dict[str, Any]:
             f"run {seed} of {member.case} was made by version {manifest['version']}; this is {version}",
             f"run it again first: {entry.command}",
         )
-    if native.plan_hash(labelled(manifest["plan"])) != manifest["plan_hash"]:
+    if native.plan_hash(labelled(manifest["plan"])) != manifest.get("plan_hash"):
         raise bad_input(
             f"the plan in the manifest of run {seed} of {member.case} was changed: it is not the one that was run",
             f"run it again: {entry.command}",

@@ -610,12 +610,15 @@ impl Sender {
             // The path is congested, whatever the retransmissions were.
             undo_state.restores &= !summary.ece;
         }
+        let mut ece = summary.ece;
         if self.was_needless(summary.timestamps.1, summary.advanced) {
+            // A recovery that ends so before its point leaves the echo to the next one (Linux `tcp_try_undo_partial`).
+            ece &= self.phase != Phase::Recovery || self.una >= self.recovery_point;
             self.undo(&summary.delivered);
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
-        LossSignal { found, lost, began: self.enter_episode(summary.ece, resent > 0, probe_repaired_loss, stack) }
+        LossSignal { found, lost, began: self.enter_episode(ece, resent > 0, probe_repaired_loss, stack) }
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.

@@ -193,6 +193,9 @@ impl Sender {
         if self.undo_state.is_some_and(|undo_state| undo_state.restores) {
             let window = self.controller.on_undo();
             self.take_window(window);
+            if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+                self.announce_reduction = false;
+            }
         }
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
@@ -202,7 +205,6 @@ impl Sender {
             // Losses found in an episode that is over are another's.
             self.board.forget_losses();
             self.phase = Phase::Open;
-            self.announce_reduction = false;
         }
         self.undo_state = None;
     }
