@@ -155,7 +155,12 @@ def test_a_kernel_carries_edge_routers(kernel: str) -> None:
     folder = max(cache.glob(f"{kernel}.*"), key=lambda one: [int(number) for number in re.findall(r"\d+", one.name)])
     check = CHECKOUT / "crates" / "narrows-testbed" / "check-narrowsd.sh"
     ended = subprocess.run(
-        [check, daemon.find(), folder], capture_output=True, text=True, timeout=2 * SECONDS, check=False, errors="replace"
+        [check, daemon.find(), folder],
+        capture_output=True,
+        text=True,
+        timeout=2 * SECONDS,
+        check=False,
+        errors="replace",
     )
     FOUND.setdefault(folder.name, {})[EDGE] = "do not"
     assert ended.returncode == 0, ended.stdout + ended.stderr

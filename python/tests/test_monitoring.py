@@ -142,7 +142,8 @@ def fired(recorded, name):
 
 
 WITHOUT_CAUSE_NEVER = {
-    "NarrowsEcnIsRefused", "NarrowsFileIsRefused", "NarrowsForgedMessages", "NarrowsUnitIsDown", "NarrowsHostIsNotScraped",
+    "NarrowsEcnIsRefused", "NarrowsFileIsRefused", "NarrowsForgedMessages", "NarrowsUnitIsDown",
+    "NarrowsHostIsNotScraped",
 }  # fmt: skip
 """However busy this machine is: no packet is late for them."""
 
