@@ -594,7 +594,7 @@ impl Sender {
     fn is_on_fast_path(&self, stack: &Stack) -> bool {
         self.phase == Phase::Open
             && self.board.is_untouched()
-            && self.undo_state.is_none_or(|undo_state| undo_state.unreported != Some(0))
+            && self.undo_state.is_none_or(|undo_state| !undo_state.is_all_reported())
             && self.probe.is_none()
             && self.lost_unheard == 0
             && (stack.profile.loss_detection != LossDetection::Rack
@@ -641,7 +641,7 @@ impl Sender {
             {
                 // One block may report what receive offload has merged.
                 let segments = u32::try_from(first.1.since(first.0).div_ceil(stack.mss())).unwrap_or(u32::MAX);
-                undo_state.unreported = undo_state.unreported.map(|unreported| unreported.saturating_sub(segments));
+                undo_state.unreported = undo_state.unreported.saturating_sub(segments);
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }

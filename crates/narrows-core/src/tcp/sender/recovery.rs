@@ -22,8 +22,17 @@ pub(super) struct UndoState {
     pub(super) since: Seq,
     /// Whether the window is restored too: no echo of congestion came meanwhile (Linux `prior_ssthresh`).
     pub(super) restores: bool,
-    /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`); `None` before the first.
-    pub(super) unreported: Option<u32>,
+    /// Whether something was retransmitted.
+    pub(super) resent: bool,
+    /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`).
+    pub(super) unreported: u32,
+}
+
+impl UndoState {
+    /// Whether all that was retransmitted was a duplicate.
+    pub(super) const fn is_all_reported(&self) -> bool {
+        self.resent && self.unreported == 0
+    }
 }
 
 /// How many quarters of the minimum RTT RACK allows for reordering: one more for each RTT with a report of a
@@ -185,7 +194,7 @@ impl Sender {
         let by_echo = repairing && advanced && echo != 0 && older;
         // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
         // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
-        by_echo || undo_state.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
+        by_echo || undo_state.is_all_reported() && (advanced || self.phase != Phase::Loss)
     }
 
     /// Everything is as before the episode, but what it taught of reordering, and what an echo of congestion took.
@@ -289,7 +298,7 @@ impl Sender {
 
     fn new_undo_state(&self, restores: bool, stack: &Stack) -> Option<UndoState> {
         let out = self.board.resent();
-        stack.profile.undo.then_some(UndoState { since: self.una, unreported: (out > 0).then_some(out), restores })
+        stack.profile.undo.then_some(UndoState { since: self.una, restores, resent: out > 0, unreported: out })
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {

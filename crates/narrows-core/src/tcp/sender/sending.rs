@@ -210,7 +210,8 @@ impl Sender {
         let (start, length) = self.board.resend(now, self.una, stamp)?;
         self.resent_at.get_or_insert(stack.profile.timestamp(now));
         if let Some(undo_state) = &mut self.undo_state {
-            undo_state.unreported = Some(undo_state.unreported.unwrap_or(0) + 1);
+            undo_state.resent = true;
+            undo_state.unreported += 1;
         }
         Some(self.note_resent(now, start, length, pacing, stack))
     }
