@@ -33,6 +33,7 @@ pub mod link;
 pub mod nic;
 pub mod packet;
 pub mod queue;
+pub mod ring;
 pub mod rng;
 pub mod routing;
 pub mod tcp;

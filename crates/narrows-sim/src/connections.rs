@@ -3,8 +3,7 @@
 //! A connection's number is its opener's node and a count of that node's own: it comes from the plan and from what the opener
 //! saw, never from a shared counter, so that it is the same however a run is split.
 
-use std::collections::VecDeque;
-
+use narrows_core::ring::Ring;
 use narrows_core::tcp::Tallies;
 use narrows_core::telemetry::Hop;
 use narrows_core::transport::Endpoint;
@@ -247,7 +246,7 @@ impl Outlet<'_> {
 /// departures they are [`UNTOLD`] until it does, and in a limiter they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    packets: VecDeque<(Time, u32)>,
+    packets: Ring<(Time, u32)>,
     bytes: u32,
     /// Those in the limiter: the last.
     behind: u32,

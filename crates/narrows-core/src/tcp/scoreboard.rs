@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use super::rate::Stamp;
 use crate::packet::Seq;
+use crate::ring::Ring;
 use crate::units::{Span, Time};
 
 /// Delivered out of order, as the receiver reported.
@@ -96,7 +97,7 @@ impl Delivered {
 // What each packet needs comes first, lest it lie in many cache lines.
 #[repr(C)]
 pub(super) struct Scoreboard {
-    records: VecDeque<Record>,
+    records: Ring<Record>,
     /// Number of the first record; segments are numbered from the connection's beginning.
     first: u64,
     sacked: u32,
@@ -182,10 +183,11 @@ impl Scoreboard {
     /// Takes note of a new segment.
     #[inline(always)]
     pub(super) fn push(&mut self, now: Time, start: Seq, length: u16, stamp: Option<Stamp>) {
-        if self.records.len() == self.records.capacity() {
-            self.grow();
+        let record = Record { start: start.wire(), length, state: 0, sent_at: now };
+        if self.records.is_full() {
+            self.grow(record);
         }
-        self.records.push_back(Record { start: start.wire(), length, state: 0, sent_at: now });
+        self.records.push_back(record);
         if let Some(stamp) = stamp {
             self.stamps.push_back(stamp);
         }
@@ -194,8 +196,8 @@ impl Scoreboard {
     /// An eighth more room: a ring uses all of its memory in turn, and a window of 10⁵ segments would waste up to as much
     /// again if it doubled.
     #[cold]
-    fn grow(&mut self) {
-        self.records.reserve_exact((self.records.len() / 8).max(16));
+    fn grow(&mut self, any: Record) {
+        self.records.reserve_exact((self.records.len() / 8).max(16), any);
     }
 
     fn end(&self) -> u64 {
@@ -540,7 +542,7 @@ impl Scoreboard {
     pub(super) fn lose_all(&mut self, now: Time, age: Span, tell: &mut dyn FnMut(u64, Stamp, Time)) {
         if self.records.front().is_some_and(|record| record.is(SACKED)) {
             // The receiver has forgotten what it reported [RFC 2018 §8].
-            for record in &mut self.records {
+            for record in self.records.iter_mut() {
                 record.state &= !SACKED;
             }
             self.sacked = 0;
@@ -577,7 +579,7 @@ impl Scoreboard {
     /// The losses were not: nothing waits to be retransmitted any more. What was retransmitted stays in the network.
     pub(super) fn forget_losses(&mut self) {
         self.to_resend.clear();
-        for record in &mut self.records {
+        for record in self.records.iter_mut() {
             record.state &= !LOST;
         }
         self.lost = 0;

@@ -29,7 +29,7 @@ impl Scoreboard {
         assert!(self.records.iter().zip(sacked).all(|(record, sacked)| record.is(SACKED) == sacked));
         let waiting = |number: u64| self.to_resend.contains(&number);
         let in_network = |number, record: &Record| self.resends.contains(&(number, record.sent_at));
-        for (number, record) in (self.first..).zip(&self.records) {
+        for (number, record) in (self.first..).zip(self.records.iter()) {
             assert!(record.state & (LOST | RESENT) != LOST || waiting(number), "{number} is lost for good");
             assert!(!record.is(RESENT) || in_network(number, record), "no one waits for {number}");
         }
