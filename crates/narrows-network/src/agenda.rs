@@ -203,11 +203,12 @@ impl Agenda {
         }
     }
 
-    /// What comes first, unless it is after `until`. It is not armed any more.
+    /// What comes first, unless it is after `until`. It is not armed any more. `GUESSED`: it may be what is
+    /// [probably next](Self::probably_next).
     #[inline(always)]
-    pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, Due)> {
+    pub(crate) fn pop<const GUESSED: bool>(&mut self, until: Time) -> Option<(Time, Due)> {
         loop {
-            let (time, popped) = self.pending.pop(until.as_ps())?;
+            let (time, popped) = self.pending.pop::<GUESSED>(until.as_ps())?;
             let time = Time::from_ps(time);
             let key = match popped {
                 Popped::Link(link) => return Some((time, Due::Arrival(link))),
@@ -239,7 +240,7 @@ impl Agenda {
 
     /// The link whose arrival is probably next, and where its packet lies: a guess.
     #[inline(always)]
-    pub(crate) fn probably_next(&self) -> Option<(u32, u32)> {
+    pub(crate) fn probably_next(&mut self) -> Option<(u32, u32)> {
         self.pending.probably_next()
     }
 
@@ -290,7 +291,7 @@ mod tests {
         }
         agenda.arm_link(4, First { at: at(5), front: 0 });
         agenda.arm_link(3, First { at: at(5), front: 0 });
-        let order: Vec<Due> = std::iter::from_fn(|| agenda.pop(at(5))).map(|(_, due)| due).collect();
+        let order: Vec<Due> = std::iter::from_fn(|| agenda.pop::<true>(at(5))).map(|(_, due)| due).collect();
         let mut expected = vec![Due::Arrival(3), Due::Arrival(4)];
         expected.extend([armed[3], armed[2], armed[1], armed[0]].map(Due::Entity));
         assert_eq!(order, expected);
@@ -303,8 +304,8 @@ mod tests {
         agenda.arm(old, at(10));
         agenda.disarm(old);
         agenda.arm(new, at(10));
-        assert_eq!(agenda.pop(at(99)), Some((at(10), Due::Entity(new))));
-        assert_eq!(agenda.pop(at(99)), None);
+        assert_eq!(agenda.pop::<true>(at(99)), Some((at(10), Due::Entity(new))));
+        assert_eq!(agenda.pop::<true>(at(99)), None);
     }
 
     #[derive(Clone, Debug)]
@@ -354,7 +355,7 @@ mod tests {
                         }
                         now = expected.map_or(until, |(time, _)| time);
                         let expected = expected.map(|(time, id)| (at(time), Due::Entity(entity(id))));
-                        prop_assert_eq!(agenda.pop(at(until)), expected);
+                        prop_assert_eq!(agenda.pop::<true>(at(until)), expected);
                     }
                 }
             }

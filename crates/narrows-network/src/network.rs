@@ -424,19 +424,20 @@ impl<P: Payload> Network<P> {
     /// stands at `until`.
     #[inline(always)]
     pub fn next(&mut self, until: Time) -> Option<(Time, Event<P>)> {
-        match (self.is_plain, self.is_cut) {
-            (true, false) => self.step::<true, false>(until),
-            (true, true) => self.step::<true, true>(until),
-            (false, _) => self.step::<false, true>(until),
+        match (self.is_plain, self.is_cut, self.is_wide) {
+            (true, false, false) => self.step::<true, false, false>(until),
+            (true, false, true) => self.step::<true, false, true>(until),
+            (true, true, _) => self.step::<true, true, true>(until),
+            (false, ..) => self.step::<false, true, true>(until),
         }
     }
 
-    /// See [`next`](Self::next), [`is_plain`](Self::is_plain) and [`is_cut`](Self::is_cut): what is not `PLAIN` costs nothing where
-    /// all is, and what is `CUT` nothing in a whole network that is plain.
+    /// See [`next`](Self::next), [`is_plain`](Self::is_plain), [`is_cut`](Self::is_cut) and [`is_wide`](Self::is_wide): what is not
+    /// `PLAIN` costs nothing where all is, and what is `CUT` or `WIDE` nothing in a whole network that is plain or a small one.
     #[inline(always)]
-    fn step<const PLAIN: bool, const CUT: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
+    fn step<const PLAIN: bool, const CUT: bool, const WIDE: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
         loop {
-            let (now, due) = self.agenda.pop(until)?;
+            let (now, due) = self.agenda.pop::<WIDE>(until)?;
             let link = match due {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => {
@@ -451,7 +452,7 @@ impl<P: Payload> Network<P> {
                 }
             };
             self.events += 1;
-            if self.is_wide {
+            if WIDE && self.is_wide {
                 self.prefetch();
             }
             if !PLAIN && self.has_served && !self.ports.decide_before(now, link) {
@@ -544,7 +545,7 @@ impl<P: Payload> Network<P> {
 
     /// Asks for what is probably next.
     #[inline(always)]
-    fn prefetch(&self) {
+    fn prefetch(&mut self) {
         if let Some((next, front)) = self.agenda.probably_next() {
             self.ports.prefetch(next, front);
         }

@@ -16,9 +16,9 @@
 //! links are not, and most buckets are empty. That is well: passing an empty bucket takes a few instructions, choosing
 //! among several entries a branch that nobody can predict.
 //!
-//! Invariants: every entry in `near` belongs to one of the [`PLACES`] buckets at and after `base`, every entry in `far` or `beyond` to
-//! a page that begins later, at `turn_at` or after it; `open` is sorted, latest first, and holds all others; a page's far list is
-//! moved to `near` before any of its buckets is looked at.
+//! Invariants: every entry in `near` belongs to one of the [`PLACES`] buckets at and after `base`, the first of them to bucket
+//! `first` if that is known; every entry in `far` or `beyond` to a page that begins later, at `turn_at` or after it; `open` is
+//! sorted, latest first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -56,6 +56,8 @@ pub(super) struct Wheel {
     links: u32,
     /// The first bucket that may have entries in `near`.
     base: u64,
+    /// The first that has, as last looked for, or 0 where that is not known; [`NEVER`] for none.
+    first: u64,
     /// The first bucket of the first page with entries in `far` or `beyond`; [`NEVER`] for none.
     turn_at: u64,
     free: u32,
@@ -101,6 +103,7 @@ impl Wheel {
             links: keys.len() as u32,
             open: Vec::with_capacity(64),
             base: 0,
+            first: 0,
             turn_at: NEVER,
             near: Level::new(),
             far: Level::new(),
@@ -119,6 +122,7 @@ impl Wheel {
         let bucket = time >> self.width_bits;
         if bucket.wrapping_sub(self.base) < PLACES as u64 {
             (node.time, node.next) = (time, self.near.put(bucket as usize % PLACES, link));
+            self.note_filed(bucket);
         } else {
             self.file_elsewhere(link, time);
         }
@@ -139,39 +143,36 @@ impl Wheel {
         self.file(node, time);
     }
 
-    /// The first entry, unless it is after `until`.
+    /// The first entry, unless it is after `until`. `GUESSED`: it may be [known](Self::probably_next) where to look.
     #[inline(always)]
-    pub(super) fn pop(&mut self, until: u64) -> Option<(u64, Popped)> {
-        let (time, node) = self.pop_node(until)?;
+    pub(super) fn pop<const GUESSED: bool>(&mut self, until: u64) -> Option<(u64, Popped)> {
+        let (time, node) = self.pop_node::<GUESSED>(until)?;
         Some((time, self.popped(node)))
     }
 
     /// The same, as its node.
     #[inline(always)]
-    fn pop_node(&mut self, until: u64) -> Option<(u64, u32)> {
+    fn pop_node<const GUESSED: bool>(&mut self, until: u64) -> Option<(u64, u32)> {
         loop {
             if !self.open.is_empty() {
                 let node = self.pop_open(until)?;
                 return Some((self.nodes[node as usize].time, node));
             }
-            let base = self.base;
-            let place = self.near.occupied.next(base as usize % PLACES);
-            let bucket = place.map_or(NEVER, |place| base + ((place as u64).wrapping_sub(base) % PLACES as u64));
+            let bucket = if GUESSED { self.first() } else { self.look_for_first() };
             if bucket >= self.turn_at {
                 if self.turn_page(until) {
                     continue;
                 }
                 return None;
             }
-            let place = place?;
+            let place = bucket as usize % PLACES;
             let first = self.near.heads[place];
             let Node { time, next, .. } = self.nodes[first as usize];
             if next == NONE {
                 if time > until {
                     return None;
                 }
-                self.base = bucket;
-                self.near.take(place);
+                self.take(bucket);
                 return Some((time, first));
             }
             let Node { time: other, next: rest, .. } = self.nodes[next as usize];
@@ -226,11 +227,40 @@ impl Wheel {
         Some(first)
     }
 
+    /// Empties the first bucket with entries; the first node of its list.
+    #[inline(always)]
+    fn take(&mut self, bucket: u64) -> u32 {
+        let place = bucket as usize % PLACES;
+        let node = self.near.take(place);
+        (self.base, self.first) = (bucket, 0);
+        node
+    }
+
+    /// The first bucket with entries in `near`.
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        if self.first > 0 { self.first } else { self.look_for_first() }
+    }
+
+    #[inline(always)]
+    fn look_for_first(&self) -> u64 {
+        let distance = self.near.occupied.distance(self.base as usize % PLACES);
+        distance.map_or(NEVER, |distance| self.base + distance as u64)
+    }
+
+    /// An entry was put into `near`: perhaps before what is known to be the first.
+    #[inline(always)]
+    fn note_filed(&mut self, bucket: u64) {
+        if bucket < self.first {
+            self.first = bucket;
+        }
+    }
+
     /// Moves a crowded bucket to `open`, sorted.
     #[inline(never)]
     fn sort(&mut self, bucket: u64) {
+        let mut node = self.take(bucket);
         self.base = bucket + 1;
-        let mut node = self.near.take(bucket as usize % PLACES);
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
             self.open.push(((time, self.keys[node as usize]), node));
@@ -251,12 +281,9 @@ impl Wheel {
         if let Some(((time, _), _)) = self.open.last() {
             return Some(*time);
         }
-        let near = self
-            .near
-            .occupied
-            .next(self.base as usize % PLACES)
-            .and_then(|place| self.earliest(self.near.heads[place]));
-        if near.is_some_and(|time| time >> self.width_bits < self.turn_at) {
+        let first = self.first();
+        let near = if first == NEVER { None } else { self.earliest(self.near.heads[first as usize % PLACES]) };
+        if first < self.turn_at {
             return near;
         }
         let page = self.turn_at >> PAGE_BITS;
@@ -271,11 +298,11 @@ impl Wheel {
         std::iter::successors(node(head), |last| node(last.next)).map(|node| node.time).min()
     }
 
-    /// The link that is probably next after what was last found, and where its first packet lies.
+    /// The link that is probably next after what was last found, and where its first packet lies. What comes next is then known.
     #[inline(always)]
-    pub(super) fn probably_next(&self) -> Option<(u32, u32)> {
-        let place = self.near.occupied.next(self.base as usize % PLACES)?;
-        let node = self.near.heads[place];
+    pub(super) fn probably_next(&mut self) -> Option<(u32, u32)> {
+        self.first = self.first();
+        let node = self.near.heads[self.first as usize % PLACES];
         (node < self.links).then(|| (node, self.nodes[node as usize].front))
     }
 
@@ -298,6 +325,7 @@ impl Wheel {
             let next = self.near.put(bucket as usize % PLACES, node);
             let node = &mut self.nodes[node as usize];
             (node.time, node.next) = (time, next);
+            self.note_filed(bucket);
         } else {
             self.file_elsewhere(node, time);
         }
@@ -411,16 +439,19 @@ impl Bits {
         }
     }
 
-    /// The first member from `from` on, and after the last again from 0. Masked, so that whoever uses it as an index need not be
-    /// checked.
-    #[inline]
+    /// The first member from `from` on, and after the last again from 0.
     fn next(&self, from: usize) -> Option<usize> {
-        let word = from / 64;
-        let rest = self.words[word] & (!0 << (from % 64));
+        self.distance(from).map(|distance| (from + distance) % PLACES)
+    }
+
+    /// How far it is to there.
+    #[inline(always)]
+    fn distance(&self, from: usize) -> Option<usize> {
+        let rest = self.words[from / 64] >> (from % 64);
         if rest != 0 {
-            return Some(((word * 64) | rest.trailing_zeros() as usize) % PLACES);
+            return Some(rest.trailing_zeros() as usize);
         }
-        self.next_word(word)
+        self.next_word(from / 64).map(|member| member.wrapping_sub(from) % PLACES)
     }
 
     /// The first member of the words after this one.
@@ -451,11 +482,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a caller does: adds an entry so far after the present, or takes entries up to so far after it.
+    /// What a caller does: adds an entry so far after the present, or takes entries up to so far after it; or asks what comes next.
     #[derive(Clone, Debug)]
     enum Op {
         Push { ahead: u64, key: u64 },
         Pop { window: u64, most: usize },
+        Guess,
     }
 
     fn ahead() -> impl Strategy<Value = u64> {
@@ -467,6 +499,7 @@ mod tests {
         prop_oneof![
             3 => (ahead(), 0u64..50).prop_map(|(ahead, key)| Op::Push { ahead, key }),
             2 => (ahead(), 1usize..8).prop_map(|(window, most)| Op::Pop { window, most }),
+            1 => Just(Op::Guess),
         ]
     }
 
@@ -489,12 +522,17 @@ mod tests {
                         wheel.push((now + ahead, key));
                         heap.push(Reverse((now + ahead, key)));
                     }
+                    // None of these is a link.
+                    Op::Guess => prop_assert_eq!(wheel.probably_next(), None),
                     Op::Pop { window, most } => {
                         let until = now + window;
-                        for _ in 0..most {
+                        for turn in 0..most {
+                            if turn % 2 == 1 {
+                                wheel.probably_next();
+                            }
                             let due = heap.peek().is_some_and(|Reverse(entry)| entry.0 <= until);
                             let expected = if due { heap.pop().map(|Reverse(entry)| entry) } else { None };
-                            prop_assert_eq!(wheel.pop(until), expected.map(other));
+                            prop_assert_eq!(wheel.pop::<true>(until), expected.map(other));
                             now = expected.map_or(until, |entry| entry.0);
                             if expected.is_none() {
                                 break;
@@ -504,9 +542,9 @@ mod tests {
                 }
             }
             while let Some(Reverse(entry)) = heap.pop() {
-                prop_assert_eq!(wheel.pop(u64::MAX), Some(other(entry)));
+                prop_assert_eq!(wheel.pop::<true>(u64::MAX), Some(other(entry)));
             }
-            prop_assert_eq!(wheel.pop(u64::MAX), None);
+            prop_assert_eq!(wheel.pop::<true>(u64::MAX), None);
             prop_assert_eq!(wheel.next_at(), None);
         }
 
@@ -530,7 +568,7 @@ mod tests {
     fn no_bucket_beyond_until_is_passed() {
         let mut wheel = Wheel::new(4, std::iter::empty());
         wheel.push((1_000_000, 1));
-        assert_eq!(wheel.pop(999), None);
+        assert_eq!(wheel.pop::<true>(999), None);
         assert_eq!(wheel.base, 0);
     }
 
