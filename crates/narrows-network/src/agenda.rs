@@ -174,10 +174,11 @@ impl Agenda {
         }
     }
 
-    /// `first` is the first packet of `link`. For a link without an entry.
+    /// `first` is the first packet of `link`. For a link without an entry. Only where it is `GUESSED` can be asked what is
+    /// [probably next](Self::probably_next).
     #[inline(always)]
-    pub(crate) fn arm_link(&mut self, link: u32, first: First) {
-        self.pending.push_link(link, first.at.as_ps(), first.front);
+    pub(crate) fn arm_link<const GUESSED: bool>(&mut self, link: u32, first: First) {
+        self.pending.push_link::<GUESSED>(link, first.at.as_ps(), first.front);
     }
 
     /// Makes `entity` due at `at` and at no other time.
@@ -289,8 +290,8 @@ mod tests {
         for entity in armed {
             agenda.arm(entity, at(5));
         }
-        agenda.arm_link(4, First { at: at(5), front: 0 });
-        agenda.arm_link(3, First { at: at(5), front: 0 });
+        agenda.arm_link::<true>(4, First { at: at(5), front: 0 });
+        agenda.arm_link::<true>(3, First { at: at(5), front: 0 });
         let order: Vec<Due> = std::iter::from_fn(|| agenda.pop::<true>(at(5))).map(|(_, due)| due).collect();
         let mut expected = vec![Due::Arrival(3), Due::Arrival(4)];
         expected.extend([armed[3], armed[2], armed[1], armed[0]].map(Due::Entity));

@@ -31,7 +31,7 @@ mod telemetry;
 pub mod trace;
 
 pub use agenda::{Class, Entity};
-pub use network::{Carried, Event, Network, Payload};
+pub use network::{Carried, Event, Network, Next, Payload, Place};
 pub use partition::{MAX_PARTS, Partition};
 pub use port::{Counters, Offered};
 pub use route::GraphError;

@@ -77,23 +77,19 @@ impl<P: Copy + Default> Store<P> {
         Store { records: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Appends `record` to `ring`; its place.
+    /// Appends `record` to `ring`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) -> &mut Record<P> {
+    pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) {
         let position = self.next_place(ring);
-        let place = &mut self.records[position as usize];
-        *place = record;
-        place
+        self.records[position as usize] = record;
     }
 
     /// Appends the packet that lies at `position`, with a new time.
     #[inline(always)]
-    pub(crate) fn push_again(&mut self, ring: &mut Ring, position: u32, at: Time) -> &mut Record<P> {
+    pub(crate) fn push_again(&mut self, ring: &mut Ring, position: u32, at: Time) {
         let to = self.next_place(ring);
         let packet = self.records[position as usize].packet;
-        let place = &mut self.records[to as usize];
-        *place = Record { at, packet };
-        place
+        self.records[to as usize] = Record { at, packet };
     }
 
     /// Appends all these records to `ring`.
@@ -135,6 +131,12 @@ impl<P: Copy + Default> Store<P> {
     #[inline]
     pub(crate) fn record(&self, position: u32) -> &Record<P> {
         &self.records[position as usize]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn record_mut(&mut self, position: u32) -> &mut Record<P> {
+        &mut self.records[position as usize]
     }
 
     /// Removes the oldest record. `unsettled` says that no record has been settled that is not gone: then the settled

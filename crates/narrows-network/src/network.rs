@@ -149,6 +149,24 @@ pub enum Event<P> {
     Due(Entity),
 }
 
+/// What [`Network::next_in_place`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<P> {
+    /// A packet reached a host: nearly all that happens, and kept apart lest it be copied as an event is.
+    Arrival {
+        /// The host: an index into the graph's nodes.
+        host: u32,
+        /// Where the [packet](Network::packet) lies.
+        place: Place,
+    },
+    /// Anything else.
+    Event(Event<P>),
+}
+
+/// Where a packet lies that has just arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
@@ -370,9 +388,19 @@ impl<P: Payload> Network<P> {
 
     /// What an offer brings about in the agenda.
     #[inline(always)]
-    fn follow(&mut self, link: u32, (offered, first): (Offered, Option<First>)) -> Offered {
+    fn follow(&mut self, link: u32, offered: (Offered, Option<First>)) -> Offered {
+        self.follow_guessed::<true>(link, offered)
+    }
+
+    /// The same; `GUESSED` as in [`Agenda::arm_link`].
+    #[inline(always)]
+    fn follow_guessed<const GUESSED: bool>(
+        &mut self,
+        link: u32,
+        (offered, first): (Offered, Option<First>),
+    ) -> Offered {
         if let Some(first) = first {
-            self.agenda.arm_link(link, first);
+            self.agenda.arm_link::<GUESSED>(link, first);
         }
         self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
         offered
@@ -424,6 +452,28 @@ impl<P: Payload> Network<P> {
     /// stands at `until`.
     #[inline(always)]
     pub fn next(&mut self, until: Time) -> Option<(Time, Event<P>)> {
+        let (now, next) = self.next_in_place(until)?;
+        Some((now, self.event(next)))
+    }
+
+    /// What a packet in its place is to a driver that takes all as events.
+    #[inline(always)]
+    pub fn event(&self, next: Next<P>) -> Event<P> {
+        match next {
+            Next::Arrival { host, place } => Event::Arrival { host, packet: *self.packet(place) },
+            Next::Event(event) => event,
+        }
+    }
+
+    /// A packet that has just arrived, until the next is offered or asked for.
+    #[inline(always)]
+    pub fn packet(&self, place: Place) -> &P {
+        self.ports.packet_at(place.0)
+    }
+
+    /// As [`next`](Self::next), but that a packet at its host is left where it lies.
+    #[inline(always)]
+    pub fn next_in_place(&mut self, until: Time) -> Option<(Time, Next<P>)> {
         match (self.is_plain, self.is_cut, self.is_wide) {
             (true, false, false) => self.step::<true, false, false>(until),
             (true, false, true) => self.step::<true, false, true>(until),
@@ -435,7 +485,7 @@ impl<P: Payload> Network<P> {
     /// See [`next`](Self::next), [`is_plain`](Self::is_plain), [`is_cut`](Self::is_cut) and [`is_wide`](Self::is_wide): what is not
     /// `PLAIN` costs nothing where all is, and what is `CUT` or `WIDE` nothing in a whole network that is plain or a small one.
     #[inline(always)]
-    fn step<const PLAIN: bool, const CUT: bool, const WIDE: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
+    fn step<const PLAIN: bool, const CUT: bool, const WIDE: bool>(&mut self, until: Time) -> Option<(Time, Next<P>)> {
         loop {
             let (now, due) = self.agenda.pop::<WIDE>(until)?;
             let link = match due {
@@ -443,12 +493,12 @@ impl<P: Payload> Network<P> {
                 Due::Entity(entity) => {
                     if !PLAIN && entity.class() <= Class::Arrival {
                         if let Some(event) = self.act(now, entity) {
-                            return Some((now, event));
+                            return Some((now, Next::Event(event)));
                         }
                         continue;
                     }
                     self.events += u64::from(entity.class() == Class::Timer);
-                    return Some((now, Event::Due(entity)));
+                    return Some((now, Next::Event(Event::Due(entity))));
                 }
             };
             self.events += 1;
@@ -461,33 +511,29 @@ impl<P: Payload> Network<P> {
             }
             let arrived = self.ports.arrive(now, link);
             if let Some(first) = arrived.next {
-                self.agenda.arm_link(link, first);
+                self.agenda.arm_link::<WIDE>(link, first);
             }
             if !PLAIN
                 && arrived.special
                 && let Some(outcome) = self.arrive_specially(now, link, &arrived)
             {
                 match outcome {
-                    Some(event) => return Some((now, event)),
+                    Some(event) => return Some((now, Next::Event(event))),
                     None => continue,
                 }
             }
             let switch = match arrived.far_end {
-                FarEnd::Host(host) => {
-                    return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
-                }
+                FarEnd::Host(host) => return Some((now, Next::Arrival { host, place: Place(arrived.position) })),
                 FarEnd::Switch(switch) => switch,
             };
             if !PLAIN && self.ports.is_urgent_queue(link) {
                 self.notify_from(now, switch, *self.ports.packet(&arrived));
                 continue;
             }
-            // Here, where its place has just been looked up.
-            let facts = self.ports.facts(&arrived);
             let onward = if !PLAIN && !self.policies.is_empty() {
                 self.chosen(now, switch, &arrived)
             } else {
-                self.onward(link, switch, &arrived)
+                self.onward::<WIDE>(link, switch, &arrived)
             };
             let detour = match (PLAIN, CUT) {
                 (true, false) => NONE,
@@ -497,34 +543,40 @@ impl<P: Payload> Network<P> {
             if detour != NONE {
                 if PLAIN {
                     if let Offered::Dropped(_) = self.forward_into(now, onward, detour, &arrived) {
-                        return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+                        return Some((now, Next::Event(Event::Dropped { packet: *self.ports.packet(&arrived) })));
                     }
                     continue;
                 }
                 if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
-                    return Some((now, event));
+                    return Some((now, Next::Event(event)));
                 }
                 continue;
             }
-            let offered = self.ports.forward(now, onward, &arrived, facts);
-            if let Offered::Dropped(_) = self.follow(onward, offered) {
-                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+            let offered = self.ports.forward(now, onward, &arrived);
+            if let Offered::Dropped(_) = self.follow_guessed::<WIDE>(onward, offered) {
+                return Some((now, Next::Event(Event::Dropped { packet: *self.ports.packet(&arrived) })));
             }
             if !PLAIN && let Some(feedback) = self.ports.take_told() {
                 let packet = *self.ports.packet(&arrived);
-                return Some((now, Event::Sampled { link: onward, feedback, packet }));
+                return Some((now, Next::Event(Event::Sampled { link: onward, feedback, packet })));
             }
         }
     }
 
     /// The link that a packet takes which has come over `link` to a switch.
     #[inline(always)]
-    fn onward(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
-        let packet = self.ports.packet(arrived);
-        let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+    fn onward<const WIDE: bool>(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
+        // Small networks seldom have paths: what there is asked first differs.
+        if !WIDE && let Some(onward) = self.routes.only_link(switch, arrived.destination) {
+            return onward;
+        }
         match &mut self.paths {
-            None => self.routes.only_link(switch, packet.destination()),
-            Some(paths) => paths.after(link, packet.flow_key(), ask),
+            None => self.routes.only_link(switch, arrived.destination).expect("without paths each way is known"),
+            Some(paths) => {
+                let packet = self.ports.packet(arrived);
+                let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+                paths.after(link, packet.flow_key(), ask)
+            }
         }
     }
 

@@ -181,6 +181,9 @@ pub(crate) struct Arrived {
     pub(crate) position: u32,
     /// Whether more may have become of it on the wire (see [`Ports::cross`]), or it has crossed a bridge.
     pub(crate) special: bool,
+    /// Its IP bytes, and the host it is for: read where its place is looked up.
+    pub(crate) ip_bytes: u32,
+    pub(crate) destination: u32,
     pub(crate) far_end: FarEnd,
     /// The link's next packet.
     pub(crate) next: Option<First>,
@@ -365,23 +368,15 @@ impl<P: Payload> Ports<P> {
         self.admit(now, now, link, packet)
     }
 
-    /// The packet that has just arrived, of which these are the [facts](Self::facts), goes on to this port; as
-    /// [`offer`](Self::offer). It is copied from place to place, where by value each of its fields would be loaded and stored.
+    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer).
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
         now: Time,
         link: u32,
-        &Arrived { position, .. }: &Arrived,
-        facts: (u32, bool),
+        &Arrived { position, ip_bytes, .. }: &Arrived,
     ) -> (Offered, Option<First>) {
-        self.admit_written(now, now, link, facts, |store, ring, at| store.push_again(ring, position, at))
-    }
-
-    /// What a port must know of the packet that has just arrived.
-    #[inline(always)]
-    pub(crate) fn facts(&self, arrived: &Arrived) -> (u32, bool) {
-        facts(self.packet(arrived))
+        self.admit_from(now, now, link, ip_bytes, InPlace(position))
     }
 
     /// When a packet that is offered from outside may begin to leave.
@@ -394,18 +389,18 @@ impl<P: Payload> Ports<P> {
     /// Takes the packet, unless rules refuse it. It begins to leave when it is `ready` and all before it have left.
     #[inline(always)]
     fn admit(&mut self, now: Time, ready: Time, link: u32, packet: P) -> (Offered, Option<First>) {
-        self.admit_written(now, ready, link, facts(&packet), |store, ring, at| store.push(ring, Record { at, packet }))
+        self.admit_from(now, ready, link, packet.ip_bytes(), ByValue(packet))
     }
 
-    /// The same of a packet with so many IP bytes that may be marked or not, whose record `write` writes.
+    /// The same of a packet with so many IP bytes, wherever it is.
     #[inline(always)]
-    fn admit_written(
+    fn admit_from(
         &mut self,
         now: Time,
         ready: Time,
         link: u32,
-        (ip_bytes, ecn_capable): (u32, bool),
-        write: impl for<'a> FnOnce(&'a mut Store<P>, &mut Ring, Time) -> &'a mut Record<P>,
+        ip_bytes: u32,
+        mut source: impl Source<P>,
     ) -> (Offered, Option<First>) {
         let size = Bytes::new(u64::from(ip_bytes));
         let mut port = &mut self.ports[link as usize];
@@ -413,13 +408,17 @@ impl<P: Payload> Ports<P> {
         let (departure, marked) = if port.decides_alone(size) {
             (later(start, wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
         } else {
-            let answer = self.ask_rules(now, start, link, ip_bytes, ecn_capable);
-            port = &mut self.ports[link as usize];
-            match answer {
-                // A line may take longer than time has room for.
-                Ok((departure, marked)) => (departure.min(FAR), marked),
+            let ecn_capable = source.packet(&mut self.store).ecn_capable();
+            let (departure, marked) = match self.ask_rules(now, start, link, ip_bytes, ecn_capable) {
+                Ok(answer) => answer,
                 Err(reason) => return (Offered::Dropped(reason), None),
+            };
+            if marked {
+                source.packet(&mut self.store).mark();
             }
+            port = &mut self.ports[link as usize];
+            // A line may take longer than time has room for.
+            (departure.min(FAR), marked)
         };
         let is_first = port.ring.len() == 0;
         let arrival = later(departure, port.delay.as_ps());
@@ -428,10 +427,7 @@ impl<P: Payload> Ports<P> {
         port.held_packets += 1;
         port.accepted.bytes += size;
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let place = write(&mut self.store, &mut port.ring, arrival);
-        if marked {
-            place.packet.mark();
-        }
+        source.write(&mut self.store, &mut port.ring, arrival);
         // Apart from the bytes: side by side they would be added as a vector, which takes longer.
         port.accepted.packets += Packets::new(1);
         let front = port.ring.front();
@@ -504,9 +500,10 @@ impl<P: Payload> Ports<P> {
         let position = port.ring.front();
         let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
+        let (ip_bytes, destination) = (record.packet.ip_bytes(), record.packet.destination());
         let unsettled = port.held_packets == port.ring.len();
         // A mask and no branch: at most links it is a toss-up, and a wrong guess costs more than the load.
-        let left = u64::from(record.packet.ip_bytes()) & u64::from(unsettled).wrapping_neg();
+        let left = u64::from(ip_bytes) & u64::from(unsettled).wrapping_neg();
         port.held_bytes -= left;
         port.held_packets -= u32::from(unsettled);
         if port.kind == Kind::PooledFifo {
@@ -517,7 +514,7 @@ impl<P: Payload> Ports<P> {
             let front = port.ring.front();
             First { at: self.store.record(front).at, front }
         });
-        Arrived { position, special: port.special, far_end: port.far_end(), next }
+        Arrived { position, special: port.special, ip_bytes, destination, far_end: port.far_end(), next }
     }
 
     /// Asks for a port and its first packet, at the same time: the packet is not looked up in the port.
@@ -530,7 +527,13 @@ impl<P: Payload> Ports<P> {
     /// The packet that has just arrived.
     #[inline(always)]
     pub(crate) fn packet(&self, arrived: &Arrived) -> &P {
-        &self.store.record(arrived.position).packet
+        self.packet_at(arrived.position)
+    }
+
+    /// The same, by its position.
+    #[inline(always)]
+    pub(crate) fn packet_at(&self, position: u32) -> &P {
+        &self.store.record(position).packet
     }
 
     /// Has the network look at every packet that reaches a far end, as it does where more may happen on the wire than a delay.
@@ -643,10 +646,43 @@ impl<P: Payload> Ports<P> {
     }
 }
 
-/// A packet's IP bytes, and whether it may be marked.
-#[inline(always)]
-fn facts<P: Payload>(packet: &P) -> (u32, bool) {
-    (packet.ip_bytes(), packet.ecn_capable())
+/// Where a packet is that a port takes.
+trait Source<P> {
+    /// The packet, to be asked and marked.
+    fn packet<'a>(&'a mut self, store: &'a mut Store<P>) -> &'a mut P;
+    /// Appends it to a ring.
+    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time);
+}
+
+/// It comes from outside.
+struct ByValue<P>(P);
+
+/// It lies at this position, as it has just arrived: it is copied from place to place, where by value each of its fields would be
+/// loaded and stored.
+struct InPlace(u32);
+
+impl<P: Payload> Source<P> for ByValue<P> {
+    #[inline(always)]
+    fn packet<'a>(&'a mut self, _store: &'a mut Store<P>) -> &'a mut P {
+        &mut self.0
+    }
+
+    #[inline(always)]
+    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time) {
+        store.push(ring, Record { at, packet: self.0 });
+    }
+}
+
+impl<P: Payload> Source<P> for InPlace {
+    #[inline(always)]
+    fn packet<'a>(&'a mut self, store: &'a mut Store<P>) -> &'a mut P {
+        &mut store.record_mut(self.0).packet
+    }
+
+    #[inline(always)]
+    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time) {
+        store.push_again(ring, self.0, at);
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "identifiers of nodes and links are 32-bit in the plan")]

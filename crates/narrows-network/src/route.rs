@@ -243,11 +243,11 @@ impl Routes {
         !self.members.is_empty()
     }
 
-    /// The link that a packet to host `destination` takes out of the switch with this index, where no paths are
+    /// The link that a packet to host `destination` takes out of the switch with this index; `None` where paths are
     /// [needed](Self::needs_paths).
     #[inline(always)]
-    pub(crate) fn only_link(&self, switch: u32, destination: u32) -> u32 {
-        self.only[switch as usize * self.nodes + destination as usize]
+    pub(crate) fn only_link(&self, switch: u32, destination: u32) -> Option<u32> {
+        self.only.get(switch as usize * self.nodes + destination as usize).copied()
     }
 
     /// Out of the switch with this index to a host: a link, a group, or [`NONE`].

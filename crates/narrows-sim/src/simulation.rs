@@ -33,7 +33,7 @@ use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{self, Event as TcpEvent, Metrics, Stack};
 use narrows_core::transport::{Datagram, Endpoint, Machine, Rdma, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
-use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
+use narrows_network::{Class, Entity, Event, Network, Next, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
 use narrows_plan::{Connections as Mode, Kind, MAX_HOSTS, NodeKind, Pattern, Plan, RoutingConfig, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
@@ -357,12 +357,18 @@ impl<'a> Simulation<'a> {
     /// suffice.
     fn run(&mut self, until: Time, budget: u64) -> Option<u64> {
         for handled in 0..budget {
-            let Some((now, event)) = self.network.next(until) else {
+            let Some((now, next)) = self.network.next_in_place(until) else {
                 self.now = until;
                 return Some(budget - handled);
             };
             self.now = now;
-            self.handle(now, event);
+            match next {
+                Next::Arrival { host, place } if !self.takes_in => {
+                    let packet = *self.network.packet(place);
+                    self.handle_packet(now, host, &packet);
+                }
+                next => self.handle(now, self.network.event(next)),
+            }
         }
         None
     }

@@ -60,6 +60,8 @@ pub(super) struct Wheel {
     first: u64,
     /// The first bucket of the first page with entries in `far` or `beyond`; [`NEVER`] for none.
     turn_at: u64,
+    /// The same, or 0 while something is open: up to here what comes first is in `near`.
+    near_until: u64,
     free: u32,
     nodes: Vec<Node>,
     /// By node: what decides between equal times.
@@ -105,6 +107,7 @@ impl Wheel {
             base: 0,
             first: 0,
             turn_at: NEVER,
+            near_until: NEVER,
             near: Level::new(),
             far: Level::new(),
             beyond: BinaryHeap::new(),
@@ -114,15 +117,19 @@ impl Wheel {
         }
     }
 
-    /// Adds the entry of a link that has none. `front` is where its first packet lies.
+    /// Adds the entry of a link that has none. `front` is where its first packet lies. `GUESSED` as for [`pop`](Self::pop).
     #[inline(always)]
-    pub(super) fn push_link(&mut self, link: u32, time: u64, front: u32) {
+    pub(super) fn push_link<const GUESSED: bool>(&mut self, link: u32, time: u64, front: u32) {
         let node = &mut self.nodes[link as usize];
-        node.front = front;
+        if GUESSED {
+            node.front = front;
+        }
         let bucket = time >> self.width_bits;
         if bucket.wrapping_sub(self.base) < PLACES as u64 {
             (node.time, node.next) = (time, self.near.put(bucket as usize % PLACES, link));
-            self.note_filed(bucket);
+            if GUESSED {
+                self.note_filed(bucket);
+            }
         } else {
             self.file_elsewhere(link, time);
         }
@@ -154,12 +161,12 @@ impl Wheel {
     #[inline(always)]
     fn pop_node<const GUESSED: bool>(&mut self, until: u64) -> Option<(u64, u32)> {
         loop {
-            if !self.open.is_empty() {
-                let node = self.pop_open(until)?;
-                return Some((self.nodes[node as usize].time, node));
-            }
             let bucket = if GUESSED { self.first() } else { self.look_for_first() };
-            if bucket >= self.turn_at {
+            if bucket >= self.near_until {
+                if !self.open.is_empty() {
+                    let node = self.pop_open(until)?;
+                    return Some((self.nodes[node as usize].time, node));
+                }
                 if self.turn_page(until) {
                     continue;
                 }
@@ -172,7 +179,11 @@ impl Wheel {
                 if time > until {
                     return None;
                 }
-                self.take(bucket);
+                self.near.take(place);
+                self.base = bucket;
+                if GUESSED {
+                    self.first = 0;
+                }
                 return Some((time, first));
             }
             let Node { time: other, next: rest, .. } = self.nodes[next as usize];
@@ -267,11 +278,19 @@ impl Wheel {
             node = next;
         }
         self.open.sort_unstable_by(|a, b| b.cmp(a));
+        self.note_ends();
     }
 
     #[inline(never)]
     fn pop_open(&mut self, until: u64) -> Option<u32> {
-        self.open.pop_if(|((time, _), _)| *time <= until).map(|(_, node)| node)
+        let node = self.open.pop_if(|((time, _), _)| *time <= until).map(|(_, node)| node);
+        self.note_ends();
+        node
+    }
+
+    /// Something was opened or taken from there, or the next page is another.
+    fn note_ends(&mut self) {
+        self.near_until = if self.open.is_empty() { self.turn_at } else { 0 };
     }
 
     /// The time of the first entry.
@@ -339,6 +358,7 @@ impl Wheel {
             let entry = ((time, self.keys[node as usize]), node);
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
             self.open.insert(place, entry);
+            self.note_ends();
             return;
         }
         let page = bucket >> PAGE_BITS;
@@ -348,6 +368,7 @@ impl Wheel {
             self.nodes[node as usize].next = self.far.put(page as usize % PLACES, node);
         }
         self.turn_at = self.turn_at.min(page << PAGE_BITS);
+        self.note_ends();
     }
 
     /// Goes on to the next page with entries in `far` or `beyond`, where `near` has none before it, unless it begins after `until`.
@@ -372,6 +393,7 @@ impl Wheel {
             self.file(node, time);
         }
         self.turn_at = self.next_page().map_or(NEVER, |page| page << PAGE_BITS);
+        self.note_ends();
         true
     }
 

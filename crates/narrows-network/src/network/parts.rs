@@ -72,7 +72,7 @@ impl<P: Payload> Network<P> {
         let Some(&Carried { link, at, .. }) = carried.first() else { return };
         debug_assert!(carried.iter().all(|one| one.link == link) && carried.is_sorted_by_key(|one| one.at));
         if let Some(first) = self.ports.import(link, at, carried.iter().map(|carried| (carried.at, carried.packet))) {
-            self.agenda.arm_link(link, first);
+            self.agenda.arm_link::<true>(link, first);
         }
     }
 
@@ -88,8 +88,7 @@ impl<P: Payload> Network<P> {
     #[inline(always)]
     pub(super) fn forward_into(&mut self, now: Time, link: u32, part: u32, arrived: &Arrived) -> Offered {
         let place = self.ports.next_place(link);
-        let facts = self.ports.facts(arrived);
-        let (offered, _) = self.ports.forward(now, link, arrived, facts);
+        let (offered, _) = self.ports.forward(now, link, arrived);
         self.export(link, part, place, offered)
     }
 

@@ -18,7 +18,7 @@ impl<P: Payload> Network<P> {
             self.send_frame(now, link);
         }
         while let Some((link, first)) = self.ports.take_first() {
-            self.agenda.arm_link(link, first);
+            self.agenda.arm_link::<true>(link, first);
         }
         while let Some((link, at)) = self.ports.take_wake() {
             // Of a port that has caught up with the time, what it said on the way is over.
