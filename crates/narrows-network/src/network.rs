@@ -340,6 +340,16 @@ impl<P: Payload> Network<P> {
         Some(Event::Sampled { link: onward, feedback, packet })
     }
 
+    /// As [`offer`](Self::offer): when the packet departs, or `None` if it is dropped.
+    #[inline(always)]
+    pub fn send(&mut self, now: Time, link: u32, packet: P) -> Option<Time> {
+        if self.is_plain {
+            let offered = self.ports.offer_at_once(now, link, packet);
+            return self.follow(link, offered).departure();
+        }
+        self.offer_anywhere(now, link, packet).departure()
+    }
+
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P) -> Offered {

@@ -102,6 +102,17 @@ pub enum Offered {
     Dropped(DropReason),
 }
 
+impl Offered {
+    /// When it departs, if it was accepted.
+    #[inline(always)]
+    pub const fn departure(self) -> Option<Time> {
+        match self {
+            Offered::Accepted { departure, .. } => Some(departure),
+            Offered::Dropped(_) => None,
+        }
+    }
+}
+
 /// What every packet touches, in two cache lines: first all that is decided by, then what is only counted.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]

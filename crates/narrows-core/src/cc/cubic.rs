@@ -280,6 +280,10 @@ impl CongestionControl for Cubic {
         true
     }
 
+    fn never_paces(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.observe(ack);
         if ack.may_grow() {

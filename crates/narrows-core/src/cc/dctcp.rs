@@ -97,6 +97,10 @@ impl CongestionControl for Dctcp {
         true
     }
 
+    fn never_paces(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.measure(ack);
         if ack.may_grow() && self.window.was_used(ack) {

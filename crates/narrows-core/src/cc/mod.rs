@@ -275,6 +275,11 @@ pub trait CongestionControl {
         false
     }
 
+    /// Whether [`pacing`](Self::pacing) says nothing, ever.
+    fn never_paces(&self) -> bool {
+        false
+    }
+
     /// Data is about to be sent after `idle`, longer than the retransmission timeout [RFC 5681 §4.1].
     fn on_idle_restart(&mut self, _now: Time, _idle: Span, _path: &Path) {}
 
@@ -435,6 +440,7 @@ macro_rules! registry {
                 match self { $(Controller::$controller(c) => c.recovery(),)* }
             }
             /// See [`CongestionControl::on_ack`]. Returns the window from then on.
+            #[inline(always)]
             pub fn on_ack(&mut self, ack: &Ack, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_ack(ack, path); c.window() })* }
             }
@@ -463,8 +469,11 @@ macro_rules! registry {
             pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_sent(now, sent, path); c.window() })* }
             }
+            /// See [`CongestionControl::never_paces`].
+            pub fn never_paces(&self) -> bool {
+                match self { $(Controller::$controller(c) => c.never_paces(),)* }
+            }
             /// See [`CongestionControl::hears_of_starts_only`].
-            #[inline(always)]
             pub fn hears_of_starts_only(&self) -> bool {
                 match self { $(Controller::$controller(c) => c.hears_of_starts_only(),)* }
             }

@@ -42,6 +42,10 @@ impl CongestionControl for NewReno {
         true
     }
 
+    fn never_paces(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         if ack.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());

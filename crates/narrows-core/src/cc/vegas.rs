@@ -133,6 +133,10 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
+    fn never_paces(&self) -> bool {
+        true
+    }
+
     fn recovery(&self) -> Owner {
         Owner::Transport
     }

@@ -153,11 +153,15 @@ impl WindowedMin {
         (self.best[0].1 != Span::MAX).then_some(self.best[0].1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, now: Time, span: Span, window: Span) {
-        if span > self.best[2].1 && now <= self.stands_until {
-            return;
+        if span <= self.best[2].1 || now > self.stands_until {
+            self.note(now, span, window);
         }
+    }
+
+    #[inline(never)]
+    fn note(&mut self, now: Time, span: Span, window: Span) {
         self.take(now, span, window);
         // No age of the best has a meaning before a quarter of the window.
         let [first, second, third] = self.best.map(|(at, _)| at);
@@ -170,7 +174,6 @@ impl WindowedMin {
         };
     }
 
-    #[inline(never)]
     fn take(&mut self, now: Time, span: Span, window: Span) {
         let new = (now, span);
         if span <= self.best[0].1 || now.since(self.best[2].0) > window {

@@ -151,6 +151,9 @@ pub(super) struct Sender {
     /// The timer expired: its segment goes whatever the window says.
     resend_now: bool,
     announce_reduction: bool,
+    /// What the controller never does, so that it need not be asked.
+    never_paces: bool,
+    hears_of_starts_only: bool,
     /// The last probe; until it is judged no other goes.
     probe: Option<Probe>,
     /// The limit of a near-source switch, where the host listens.
@@ -189,6 +192,8 @@ impl Sender {
     pub(super) fn new(controller: Controller, path: Path) -> Sender {
         Sender {
             controller_window: controller.window().get(),
+            never_paces: controller.never_paces(),
+            hears_of_starts_only: controller.hears_of_starts_only(),
             controller,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(path.rto),
@@ -402,12 +407,18 @@ impl Sender {
 
     #[inline(always)]
     fn refresh_path(&mut self) {
+        self.refresh_path_with(self.board.in_flight());
+    }
+
+    /// The same with so many segments in flight.
+    #[inline(always)]
+    fn refresh_path_with(&mut self, in_flight: u32) {
         self.path.srtt = self.rtt.smoothed();
         self.path.min_rtt = self.rtt.min();
         self.path.rto = self.rtt.timeout();
         self.path.una = self.una;
         self.path.nxt = self.nxt;
-        self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
+        self.path.in_flight = Packets::new(u64::from(in_flight));
         self.path.outstanding = self.board.outstanding();
         self.path.departs_at = self.pacer.next();
     }
@@ -472,7 +483,8 @@ impl Sender {
             AckSummary { delivered, timestamps, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
         let samples = self.measure(now, &summary, stack);
         self.resent_at = None;
-        self.tell_controller(now, &summary, samples);
+        debug_assert_eq!(self.board.in_flight(), self.board.outstanding());
+        self.tell_controller(now, &summary, samples, self.board.outstanding());
         self.rearm_in_order(now, stack);
         true
     }
@@ -507,7 +519,7 @@ impl Sender {
         if let Some(sample) = &mut samples.1 {
             sample.lost_since_send += Packets::new(u64::from(found));
         }
-        self.tell_controller(now, &summary, samples);
+        self.tell_controller(now, &summary, samples, self.board.in_flight());
         if let Some(plb) = &mut self.plb {
             let delivered = u64::from(summary.delivered.packets);
             let idle = self.board.outstanding() == 0;
@@ -553,8 +565,9 @@ impl Sender {
         now: Time,
         summary: &AckSummary,
         (rtt, delivery): (Option<RttSample>, Option<RateSample>),
+        in_flight: u32,
     ) {
-        self.refresh_path();
+        self.refresh_path_with(in_flight);
         let AckSummary { delivered, ece, .. } = summary;
         if delivered.packets == 0 && !ece {
             // What it acknowledges was reported before, but it may have an RTT.

@@ -9,7 +9,7 @@ use narrows_core::packet::Segment;
 use narrows_core::tcp::{self, FastPath, Stack};
 use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
-use narrows_network::{Network, Offered, Payload};
+use narrows_network::{Network, Payload};
 
 use super::Simulation;
 use crate::connections::{Outlet, UNTOLD};
@@ -57,11 +57,11 @@ impl Simulation<'_> {
         let mut segment = Segment::default();
         if endpoint.poll_acknowledgement(&mut segment, now, stack) {
             let answer = Packet::pack(&segment, end.connection, end.place.to, end.place.service_class, &mut self.pool);
-            if let Offered::Dropped(_) = self.network.offer(now, end.place.port, answer) {
+            if self.network.send(now, end.place.port, answer).is_none() {
                 self.refused.push(answer);
             }
         }
-        end.arm_timer(slot, endpoint.deadline(), &mut self.network);
+        end.arm_timer(slot, endpoint.receiving_deadline(), &mut self.network);
         self.note_refused();
     }
 
@@ -140,12 +140,12 @@ fn send_in_order(
             None => break false,
         }
         let packet = Packet::pack(&segment, end.connection, end.place.to, end.place.service_class, pool);
-        match network.offer(now, end.place.port, packet) {
-            Offered::Accepted { departure, .. } => {
+        match network.send(now, end.place.port, packet) {
+            Some(departure) => {
                 end.waiting.push(departure.min(UNTOLD), packet.ip_bytes());
                 waiting += Bytes::new(packet.ip_bytes().into());
             }
-            Offered::Dropped(_) => refused.push(packet),
+            None => refused.push(packet),
         }
     };
     if moves_probe {
@@ -154,7 +154,7 @@ fn send_in_order(
     if !decided {
         return None;
     }
-    end.arm_timer(slot, endpoint.deadline(), network);
+    end.arm_timer(slot, endpoint.sending_deadline(), network);
     // Pacing would have been for the full path.
     debug_assert!(room_at < Time::NEVER || endpoint.pacing_deadline() == Time::NEVER);
     end.arm_pacing(slot, room_at, network);

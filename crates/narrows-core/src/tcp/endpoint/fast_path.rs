@@ -143,6 +143,20 @@ impl Endpoint {
         }
     }
 
+    /// [`deadline`](Self::deadline) of an end that is [receiving](FastPath::Receiving).
+    #[inline(always)]
+    pub fn receiving_deadline(&self) -> Time {
+        debug_assert_eq!(self.fast_path, FastPath::Receiving);
+        self.receiver.deadline()
+    }
+
+    /// [`deadline`](Self::deadline) of an end that is [sending](FastPath::Sending).
+    #[inline(always)]
+    pub fn sending_deadline(&self) -> Time {
+        debug_assert_eq!(self.fast_path, FastPath::Sending);
+        self.sender.timeout_or_probe()
+    }
+
     #[inline(never)]
     fn find_fast_path(&self, stack: &Stack) -> FastPath {
         if self.may_receive() {

@@ -25,7 +25,10 @@ impl Sender {
     /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
     #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self, stack: &Stack) -> Option<Rate> {
-        if let Some(rate) = self.controller.pacing() {
+        debug_assert!(!self.never_paces || self.controller.pacing().is_none());
+        if !self.never_paces
+            && let Some(rate) = self.controller.pacing()
+        {
             return Some(rate);
         }
         stack.profile.host_pacing.and_then(|gains| self.window_rate(gains, stack))

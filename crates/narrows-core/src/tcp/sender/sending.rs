@@ -42,7 +42,7 @@ impl Sender {
         self.pushes_burst = false;
         let announces_reduction = core::mem::take(&mut self.announce_reduction);
         let segment = Outgoing { announces_reduction, ..self.new_data(length, tag, ends_message) };
-        self.send_new(now, segment, None, stack);
+        self.send_new(now, segment, None, None, stack);
         NextNew::Segment(segment)
     }
 
@@ -53,7 +53,7 @@ impl Sender {
             self.hold(Limit::Window);
             return NextNew::Held;
         }
-        NextNew::Segment(self.send_of_burst(now, piece, None, stack))
+        NextNew::Segment(self.send_of_burst(now, piece, None, None, stack))
     }
 
     /// The next segment to send now, if any.
@@ -113,7 +113,8 @@ impl Sender {
         if self.burst_left == 0 && !self.begin_burst(now, window, in_flight, pacing, stack) {
             return self.hold(Limit::Window);
         }
-        let segment = self.send_of_burst(now, (length, tag, ends_message), pacing, stack);
+        let idle = self.idle_if_none_is_out(now);
+        let segment = self.send_of_burst(now, (length, tag, ends_message), pacing, idle, stack);
         self.schedule_probe(now, stack);
         Some(segment)
     }
@@ -134,12 +135,13 @@ impl Sender {
         now: Time,
         (length, tag, ends_message): (u16, Tag, bool),
         pacing: Option<Rate>,
+        idle: Option<Span>,
         stack: &Stack,
     ) -> Outgoing {
         let announces_reduction = core::mem::take(&mut self.announce_reduction);
         let pushes = ends_message || (self.pushes_burst && self.burst_left == 1);
         let segment = Outgoing { pushes, announces_reduction, ..self.new_data(length, tag, ends_message) };
-        self.send_new(now, segment, pacing, stack);
+        self.send_new(now, segment, pacing, idle, stack);
         segment
     }
 
@@ -192,7 +194,7 @@ impl Sender {
             let (length, tag, ends_message) = self.next_piece_of_message(stack);
             if self.nxt.plus(u64::from(length)) <= self.allowed {
                 let segment = self.new_data(length, tag, ends_message);
-                self.send_new(now, segment, None, stack);
+                self.send_new(now, segment, None, self.idle_if_none_is_out(now), stack);
                 self.probe = Some(Probe { high: self.nxt, resent: false });
                 self.probe_at = Time::NEVER;
                 return Some(segment);
@@ -238,11 +240,11 @@ impl Sender {
         }
     }
 
-    /// A [probe](Self::probe_tail) is to be scheduled afterwards.
+    /// `idle` if nothing [is out](Self::idle_if_none_is_out). A [probe](Self::probe_tail) is to be scheduled afterwards.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
+    fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
+        debug_assert_eq!(idle, self.idle_if_none_is_out(now));
         let stamp = self.stamp(now, stack);
-        let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
         self.board.push(now, segment.start, segment.length, stamp);
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, (idle, idle.is_some()), stack);
@@ -273,7 +275,7 @@ impl Sender {
         if self.near_source.is_some() {
             self.tell_near_source(now, length, stack);
         }
-        if starts || !self.controller.hears_of_starts_only() {
+        if starts || !self.hears_of_starts_only {
             self.tell_sent(now, Sent { size: packet_of(length, stack), idle, starts });
         }
     }
@@ -295,7 +297,18 @@ impl Sender {
 
     #[inline(always)]
     fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
-        stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding(), self.board.in_flight()))
+        if stack.delivery_rate { Some(self.stamp_rate(now)) } else { None }
+    }
+
+    /// Out of line, and what it needs not gathered where no rate is wanted.
+    #[inline(never)]
+    fn stamp_rate(&mut self, now: Time) -> Stamp {
+        self.rate.stamp(now, self.board.outstanding(), self.board.in_flight())
+    }
+
+    /// Since when nothing was sent, if nothing is out.
+    fn idle_if_none_is_out(&self, now: Time) -> Option<Span> {
+        (self.board.outstanding() == 0).then(|| self.idle(now))
     }
 
     /// Time since the last segment left; none before the first.
@@ -328,10 +341,17 @@ impl Sender {
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
     #[inline(always)]
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
-        let message = self.message_of(self.nxt);
-        let left = message.end.since(self.nxt);
+        // Taken apart at once, lest a message be copied.
+        let (end, tag) = match self.messages.front() {
+            Some(first) if self.nxt < first.end => (first.end, first.tag),
+            _ => {
+                let message = self.find_message_of(self.nxt);
+                (message.end, message.tag)
+            }
+        };
+        let left = end.since(self.nxt);
         let length = left.min(stack.mss());
-        (u16::try_from(length).expect("at most one MSS"), message.tag, length == left)
+        (u16::try_from(length).expect("at most one MSS"), tag, length == left)
     }
 
     /// The message that the byte at `seq` belongs to.
