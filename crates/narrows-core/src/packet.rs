@@ -119,8 +119,12 @@ impl SackBlocks {
 
     /// Adds `[start, end)`; the fourth and later ones are left out, as in the option field.
     pub fn push(&mut self, start: Seq, end: Seq) {
+        self.push_wire((start.wire(), end.wire()));
+    }
+    /// The same in wire numbers.
+    pub fn push_wire(&mut self, block: (u32, u32)) {
         if usize::from(self.len) < self.blocks.len() {
-            self.blocks[usize::from(self.len)] = (start.wire(), end.wire());
+            self.blocks[usize::from(self.len)] = block;
             self.len += 1;
         }
     }

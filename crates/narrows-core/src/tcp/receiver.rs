@@ -20,6 +20,8 @@ const TOLD_FIRST: usize = 2;
 const REPORT_SLACK: Span = Span::from_us(100);
 /// Reports wait this part of an RTT: 5 %.
 const REPORTS_PER_ROUND_TRIP: u64 = 20;
+/// No range of bytes.
+const NO_RANGE: (u32, u32) = (0, 0);
 /// Segments with less do not let it grow (Linux `tcp_event_data_recv`), bytes.
 const MIN_FOR_GROWTH: u64 = 128;
 
@@ -83,7 +85,8 @@ pub(super) struct Receiver {
     beyond: VecDeque<(Seq, Seq)>,
     /// The ranges to report, most recently touched first (Linux `selective_acks`).
     recent: [(Seq, Seq); 4],
-    duplicate: Option<(Seq, Seq)>,
+    /// A range that arrived twice and is to be reported, as it travels; an empty one for none.
+    duplicate: (u32, u32),
     /// Ends of messages that lie beyond `next`, ascending.
     message_ends: VecDeque<(Seq, Tag)>,
     /// Messages delivered whole and in order, not yet told.
@@ -95,8 +98,8 @@ pub(super) struct Receiver {
 /// Which out-of-order arrivals are told at once, and which together with others (Linux "SACK compression").
 #[derive(Clone, Copy, Debug)]
 struct Reports {
-    /// How long one may wait; none for hosts that tell each at once.
-    wait: Option<Span>,
+    /// How long one may wait; no time for hosts that tell each at once.
+    wait: Span,
     /// Of the hole at this byte, so many were told at once.
     hole: Seq,
     prompt: u8,
@@ -112,7 +115,7 @@ impl Receiver {
             beyond_bytes: 0,
             recent: [(Seq::SYN, Seq::SYN); 4],
             recent_count: 0,
-            duplicate: None,
+            duplicate: NO_RANGE,
             message_ends: VecDeque::new(),
             completed: VecDeque::new(),
             pending: Pending::Nothing,
@@ -204,7 +207,7 @@ impl Receiver {
         }
         if arrival.end <= self.next {
             // All of it was here before: say which, so that the sender can undo a spurious reduction [RFC 2883 §4].
-            self.duplicate = Some((arrival.start, arrival.end));
+            self.duplicate = (arrival.start.wire(), arrival.end.wire());
             self.pending = Pending::Now;
             // The sender is at a loss for acknowledgements (Linux `tcp_enter_quickack_mode`).
             self.quick_acks = self.quick_acks.max(stack.profile.quick_acks);
@@ -212,7 +215,7 @@ impl Receiver {
         }
         self.grow_window(length, stack);
         if arrival.start < self.next {
-            self.duplicate = Some((arrival.start, self.next));
+            self.duplicate = (arrival.start.wire(), self.next.wire());
         }
         if arrival.start > self.next {
             if self.beyond_bytes == 0 {
@@ -326,10 +329,11 @@ impl Receiver {
         if self.pending == Pending::Now {
             return;
         }
-        let Some(wait) = self.reports.wait else {
+        let wait = self.reports.wait;
+        if wait == Span::ZERO {
             self.pending = Pending::Now;
             return;
-        };
+        }
         if self.reports.hole != self.next {
             (self.reports.hole, self.reports.prompt) = (self.next, 0);
         }
@@ -362,7 +366,7 @@ impl Receiver {
                 break;
             }
             if other_from <= start && end <= other_to {
-                self.duplicate = Some((start, end));
+                self.duplicate = (start.wire(), end.wire());
             }
             overlap += other_to.since(other_from);
             from = from.min(other_from);
@@ -456,7 +460,7 @@ impl Receiver {
 
     /// Something arrived out of order or twice, and is to be reported.
     pub(super) fn has_reports(&self) -> bool {
-        self.recent_count > 0 || self.duplicate.is_some()
+        self.recent_count > 0 || self.duplicate != NO_RANGE
     }
 
     /// The acknowledgement for the marks before the last change, if one is due.
@@ -485,8 +489,9 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn take_reports(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::NONE;
-        if let Some((start, end)) = self.duplicate.take() {
-            sack.push(start, end);
+        let duplicate = core::mem::replace(&mut self.duplicate, NO_RANGE);
+        if duplicate != NO_RANGE {
+            sack.push_wire(duplicate);
         }
         for &(start, end) in &self.recent[..usize::from(self.recent_count)] {
             sack.push(start, end);
@@ -551,10 +556,12 @@ const fn few(count: usize) -> u8 {
     count as u8
 }
 
-/// How long a report may wait after a handshake of this length; `None` where none may.
-fn wait(round_trip: Span, stack: &Stack) -> Option<Span> {
-    let most = stack.profile.sack_compression;
-    (most > Span::ZERO).then(|| round_trip.div(REPORTS_PER_ROUND_TRIP).min(most) + REPORT_SLACK)
+/// How long a report may wait after a handshake of this length; no time where none may.
+fn wait(round_trip: Span, stack: &Stack) -> Span {
+    match stack.profile.sack_compression {
+        Span::ZERO => Span::ZERO,
+        most => round_trip.div(REPORTS_PER_ROUND_TRIP).min(most) + REPORT_SLACK,
+    }
 }
 
 /// By how much a window grows from its first size to its last, half of the buffer, where that is told segment by segment.

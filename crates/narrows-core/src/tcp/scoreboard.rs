@@ -117,6 +117,8 @@ pub(super) struct Scoreboard {
     scan: u64,
     /// Where the detector by time goes on among segments sent once, unless the first record is further.
     time_scan: u64,
+    /// The ranges of the report before, as they travel, while something is reported: what it newly told is known.
+    reported: [(u32, u32); 3],
     /// Lost and to be retransmitted, in order.
     to_resend: VecDeque<u64>,
     /// Retransmitted, in the order of sending, with that time.
@@ -296,6 +298,18 @@ impl Scoreboard {
             stamp: self.stamps.pop_front().map(|stamp| (stamp, newest.sent_at)),
             ..Delivered::default()
         })
+    }
+
+    /// These ranges were delivered out of order, each `[start, end)`; an empty one says nothing. Of those that the report before had,
+    /// nothing is new: what was reported stays so, until all of it [is forgotten](Self::lose_all) or acknowledged.
+    pub(super) fn sack_all(&mut self, ranges: [(Seq, Seq); 3], una: Seq, delivered: &mut Delivered) {
+        let before = if self.sacked > 0 { self.reported } else { [(0, 0); 3] };
+        self.reported = ranges.map(|(start, end)| (start.wire(), end.wire()));
+        for ((start, end), range) in ranges.into_iter().zip(self.reported) {
+            if start < end && !before.contains(&range) {
+                self.sack(start, end, una, delivered);
+            }
+        }
     }
 
     /// `[start, end)` was delivered out of order. A segment counts only if all of it was.

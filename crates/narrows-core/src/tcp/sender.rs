@@ -658,11 +658,12 @@ impl Sender {
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
-        for (start, end) in blocks {
-            if start < end && start >= self.una && end <= self.nxt {
-                self.board.sack(start, end, self.una, delivered);
+        for block in &mut blocks {
+            if block.0 >= block.1 || block.0 < self.una || block.1 > self.nxt {
+                *block = (Seq::SYN, Seq::SYN);
             }
         }
+        self.board.sack_all(blocks, self.una, delivered);
         duplicate
     }
 
