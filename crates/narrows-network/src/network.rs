@@ -149,18 +149,20 @@ pub enum Event<P> {
     Due(Entity),
 }
 
-/// What [`Network::next_in_place`] finds.
+/// What [`Network::next_in_place`] finds: few words, where an event is copied with its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<P> {
-    /// A packet reached a host: nearly all that happens, and kept apart lest it be copied as an event is.
+pub enum Next {
+    /// A packet reached a host.
     Arrival {
         /// The host: an index into the graph's nodes.
         host: u32,
         /// Where the [packet](Network::packet) lies.
         place: Place,
     },
-    /// Anything else.
-    Event(Event<P>),
+    /// An entity that the driver armed is due. It is not armed any more.
+    Due(Entity),
+    /// Anything else, which [`Network::event`] has.
+    Aside,
 }
 
 /// Where a packet lies that has just arrived.
@@ -200,6 +202,8 @@ pub struct Network<P> {
     reverses: Vec<u32>,
     packet_hops: u64,
     events: u64,
+    /// What happened last, if it is neither an arrival nor due.
+    aside: Option<Event<P>>,
     /// What is noted, where the network is traced.
     trace: Option<Box<Trace<P>>>,
 }
@@ -258,6 +262,7 @@ impl<P: Payload> Network<P> {
             reverses,
             packet_hops: 0,
             events: 0,
+            aside: None,
             trace: None,
         })
     }
@@ -468,11 +473,18 @@ impl<P: Payload> Network<P> {
 
     /// What a packet in its place is to a driver that takes all as events.
     #[inline(always)]
-    pub fn event(&self, next: Next<P>) -> Event<P> {
+    pub fn event(&mut self, next: Next) -> Event<P> {
         match next {
             Next::Arrival { host, place } => Event::Arrival { host, packet: *self.packet(place) },
-            Next::Event(event) => event,
+            Next::Due(entity) => Event::Due(entity),
+            Next::Aside => self.aside.take().expect("it was put aside"),
         }
+    }
+
+    #[inline(never)]
+    fn put_aside(&mut self, now: Time, event: Event<P>) -> Option<(Time, Next)> {
+        self.aside = Some(event);
+        Some((now, Next::Aside))
     }
 
     /// A packet that has just arrived, until the next is offered or asked for.
@@ -481,9 +493,9 @@ impl<P: Payload> Network<P> {
         self.ports.packet_at(place.0)
     }
 
-    /// As [`next`](Self::next), but that a packet at its host is left where it lies.
+    /// As [`next`](Self::next), but that a packet at its host is left where it lies, and other events are put aside.
     #[inline(always)]
-    pub fn next_in_place(&mut self, until: Time) -> Option<(Time, Next<P>)> {
+    pub fn next_in_place(&mut self, until: Time) -> Option<(Time, Next)> {
         match (self.is_plain, self.is_cut, self.is_wide) {
             (true, false, false) => self.step::<true, false, false>(until),
             (true, false, true) => self.step::<true, false, true>(until),
@@ -495,7 +507,7 @@ impl<P: Payload> Network<P> {
     /// See [`next`](Self::next), [`is_plain`](Self::is_plain), [`is_cut`](Self::is_cut) and [`is_wide`](Self::is_wide): what is not
     /// `PLAIN` costs nothing where all is, and what is `CUT` or `WIDE` nothing in a whole network that is plain or a small one.
     #[inline(always)]
-    fn step<const PLAIN: bool, const CUT: bool, const WIDE: bool>(&mut self, until: Time) -> Option<(Time, Next<P>)> {
+    fn step<const PLAIN: bool, const CUT: bool, const WIDE: bool>(&mut self, until: Time) -> Option<(Time, Next)> {
         loop {
             let (now, due) = self.agenda.pop::<WIDE>(until)?;
             let link = match due {
@@ -503,12 +515,12 @@ impl<P: Payload> Network<P> {
                 Due::Entity(entity) => {
                     if !PLAIN && entity.class() <= Class::Arrival {
                         if let Some(event) = self.act(now, entity) {
-                            return Some((now, Next::Event(event)));
+                            return self.put_aside(now, event);
                         }
                         continue;
                     }
                     self.events += u64::from(entity.class() == Class::Timer);
-                    return Some((now, Next::Event(Event::Due(entity))));
+                    return Some((now, Next::Due(entity)));
                 }
             };
             self.events += 1;
@@ -528,7 +540,7 @@ impl<P: Payload> Network<P> {
                 && let Some(outcome) = self.arrive_specially(now, link, &arrived)
             {
                 match outcome {
-                    Some(event) => return Some((now, Next::Event(event))),
+                    Some(event) => return self.put_aside(now, event),
                     None => continue,
                 }
             }
@@ -553,22 +565,24 @@ impl<P: Payload> Network<P> {
             if detour != NONE {
                 if PLAIN {
                     if let Offered::Dropped(_) = self.forward_into(now, onward, detour, &arrived) {
-                        return Some((now, Next::Event(Event::Dropped { packet: *self.ports.packet(&arrived) })));
+                        let packet = *self.ports.packet(&arrived);
+                        return self.put_aside(now, Event::Dropped { packet });
                     }
                     continue;
                 }
                 if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
-                    return Some((now, Next::Event(event)));
+                    return self.put_aside(now, event);
                 }
                 continue;
             }
             let offered = self.ports.forward(now, onward, &arrived);
             if let Offered::Dropped(_) = self.follow_guessed::<WIDE>(onward, offered) {
-                return Some((now, Next::Event(Event::Dropped { packet: *self.ports.packet(&arrived) })));
+                let packet = *self.ports.packet(&arrived);
+                return self.put_aside(now, Event::Dropped { packet });
             }
             if !PLAIN && let Some(feedback) = self.ports.take_told() {
                 let packet = *self.ports.packet(&arrived);
-                return Some((now, Next::Event(Event::Sampled { link: onward, feedback, packet })));
+                return self.put_aside(now, Event::Sampled { link: onward, feedback, packet });
             }
         }
     }

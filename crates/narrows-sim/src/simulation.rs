@@ -367,7 +367,11 @@ impl<'a> Simulation<'a> {
                     let packet = *self.network.packet(place);
                     self.handle_packet(now, host, &packet);
                 }
-                next => self.handle(now, self.network.event(next)),
+                Next::Due(entity) => self.handle_due(now, entity),
+                next => {
+                    let event = self.network.event(next);
+                    self.handle(now, event);
+                }
             }
         }
         None
@@ -383,11 +387,16 @@ impl<'a> Simulation<'a> {
             Event::Left { packet, .. } => self.note_left(now, packet),
             Event::Recalled { .. } => self.note_recalled(),
             Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
-            Event::Due(entity) => match entity.class() {
-                Class::Timer => self.handle_timer(now, entity),
-                Class::Start => self.handle_start(now, entity),
-                _ => self.handle_sample(now, entity),
-            },
+            Event::Due(entity) => self.handle_due(now, entity),
+        }
+    }
+
+    #[inline(always)]
+    fn handle_due(&mut self, now: Time, entity: Entity) {
+        match entity.class() {
+            Class::Timer => self.handle_timer(now, entity),
+            Class::Start => self.handle_start(now, entity),
+            _ => self.handle_sample(now, entity),
         }
     }
 

@@ -161,7 +161,10 @@ impl Wheel {
     #[inline(always)]
     fn pop_node<const GUESSED: bool>(&mut self, until: u64) -> Option<(u64, u32)> {
         loop {
-            let bucket = if GUESSED { self.first() } else { self.look_for_first() };
+            let (bucket, place) = match self.first {
+                first if GUESSED && first > 0 => (first, first as usize % PLACES),
+                _ => self.look_for_first(),
+            };
             if bucket >= self.near_until {
                 if !self.open.is_empty() {
                     let node = self.pop_open(until)?;
@@ -172,7 +175,6 @@ impl Wheel {
                 }
                 return None;
             }
-            let place = bucket as usize % PLACES;
             let first = self.near.heads[place];
             let Node { time, next, .. } = self.nodes[first as usize];
             if next == NONE {
@@ -250,13 +252,14 @@ impl Wheel {
     /// The first bucket with entries in `near`.
     #[inline(always)]
     fn first(&self) -> u64 {
-        if self.first > 0 { self.first } else { self.look_for_first() }
+        if self.first > 0 { self.first } else { self.look_for_first().0 }
     }
 
+    /// The same, and its place.
     #[inline(always)]
-    fn look_for_first(&self) -> u64 {
-        let distance = self.near.occupied.distance(self.base as usize % PLACES);
-        distance.map_or(NEVER, |distance| self.base + distance as u64)
+    fn look_for_first(&self) -> (u64, usize) {
+        let found = self.near.occupied.find(self.base as usize % PLACES);
+        found.map_or((NEVER, 0), |(distance, place)| (self.base + distance as u64, place))
     }
 
     /// An entry was put into `near`: perhaps before what is known to be the first.
@@ -463,17 +466,18 @@ impl Bits {
 
     /// The first member from `from` on, and after the last again from 0.
     fn next(&self, from: usize) -> Option<usize> {
-        self.distance(from).map(|distance| (from + distance) % PLACES)
+        self.find(from).map(|(_, member)| member)
     }
 
-    /// How far it is to there.
+    /// How far it is to there, and the member.
     #[inline(always)]
-    fn distance(&self, from: usize) -> Option<usize> {
+    fn find(&self, from: usize) -> Option<(usize, usize)> {
         let rest = self.words[from / 64] >> (from % 64);
         if rest != 0 {
-            return Some(rest.trailing_zeros() as usize);
+            let distance = rest.trailing_zeros() as usize;
+            return Some((distance, (from + distance) % PLACES));
         }
-        self.next_word(from / 64).map(|member| member.wrapping_sub(from) % PLACES)
+        self.next_word(from / 64).map(|member| (member.wrapping_sub(from) % PLACES, member))
     }
 
     /// The first member of the words after this one.
