@@ -21,11 +21,13 @@
 //! identifier: the link's, or the one the driver gave its entity. A packet that leaves a queue at `t` has left when
 //! another arrives there at `t`.
 
+mod in_place;
 mod parts;
 mod services;
 mod telemetry;
 mod ways;
 
+pub use in_place::{Next, Place};
 pub use parts::Carried;
 
 use crate::agenda::{Agenda, Class, Due, Entity};
@@ -148,26 +150,6 @@ pub enum Event<P> {
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
-
-/// What [`Network::next_in_place`] finds: few words, where an event is copied with its packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// A packet reached a host.
-    Arrival {
-        /// The host: an index into the graph's nodes.
-        host: u32,
-        /// Where the [packet](Network::packet) lies.
-        place: Place,
-    },
-    /// An entity that the driver armed is due. It is not armed any more.
-    Due(Entity),
-    /// Anything else, which [`Network::event`] has.
-    Aside,
-}
-
-/// Where a packet lies that has just arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -471,28 +453,6 @@ impl<P: Payload> Network<P> {
         Some((now, self.event(next)))
     }
 
-    /// What a packet in its place is to a driver that takes all as events.
-    #[inline(always)]
-    pub fn event(&mut self, next: Next) -> Event<P> {
-        match next {
-            Next::Arrival { host, place } => Event::Arrival { host, packet: *self.packet(place) },
-            Next::Due(entity) => Event::Due(entity),
-            Next::Aside => self.aside.take().expect("it was put aside"),
-        }
-    }
-
-    #[inline(never)]
-    fn put_aside(&mut self, now: Time, event: Event<P>) -> Option<(Time, Next)> {
-        self.aside = Some(event);
-        Some((now, Next::Aside))
-    }
-
-    /// A packet that has just arrived, until the next is offered or asked for.
-    #[inline(always)]
-    pub fn packet(&self, place: Place) -> &P {
-        self.ports.packet_at(place.0)
-    }
-
     /// As [`next`](Self::next), but that a packet at its host is left where it lies, and other events are put aside.
     #[inline(always)]
     pub fn next_in_place(&mut self, until: Time) -> Option<(Time, Next)> {
@@ -590,7 +550,7 @@ impl<P: Payload> Network<P> {
     /// The link that a packet takes which has come over `link` to a switch.
     #[inline(always)]
     fn onward<const WIDE: bool>(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
-        // Small networks seldom have paths: what there is asked first differs.
+        // Few small networks have paths: there it is the table that is asked first.
         if !WIDE && let Some(onward) = self.routes.only_link(switch, arrived.destination) {
             return onward;
         }

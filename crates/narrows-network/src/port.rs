@@ -19,6 +19,7 @@ mod largest;
 mod parts;
 mod pausable;
 mod served;
+mod source;
 mod urgent;
 mod wire;
 mod withdrawn;
@@ -26,7 +27,7 @@ mod withdrawn;
 pub use counters::Counters;
 pub(crate) use wire::Crossed;
 
-use crate::link::{Record, Ring, Store};
+use crate::link::{Ring, Store};
 use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
@@ -40,6 +41,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Link};
 use pausable::Counted;
 use served::Served;
+use source::{ByValue, InPlace, Source};
 use std::collections::VecDeque;
 use urgent::is_inside;
 use wire::Wire;
@@ -654,45 +656,6 @@ impl<P: Payload> Ports<P> {
     fn held(&self, link: u32) -> Backlog {
         let port = &self.ports[link as usize];
         if port.kind == Kind::Served { self.served[port.served as usize].held } else { port.held() }
-    }
-}
-
-/// Where a packet is that a port takes.
-trait Source<P> {
-    /// The packet, to be asked and marked.
-    fn packet<'a>(&'a mut self, store: &'a mut Store<P>) -> &'a mut P;
-    /// Appends it to a ring.
-    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time);
-}
-
-/// It comes from outside.
-struct ByValue<P>(P);
-
-/// It lies at this position, as it has just arrived: it is copied from place to place, where by value each of its fields would be
-/// loaded and stored.
-struct InPlace(u32);
-
-impl<P: Payload> Source<P> for ByValue<P> {
-    #[inline(always)]
-    fn packet<'a>(&'a mut self, _store: &'a mut Store<P>) -> &'a mut P {
-        &mut self.0
-    }
-
-    #[inline(always)]
-    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time) {
-        store.push(ring, Record { at, packet: self.0 });
-    }
-}
-
-impl<P: Payload> Source<P> for InPlace {
-    #[inline(always)]
-    fn packet<'a>(&'a mut self, store: &'a mut Store<P>) -> &'a mut P {
-        &mut store.record_mut(self.0).packet
-    }
-
-    #[inline(always)]
-    fn write(self, store: &mut Store<P>, ring: &mut Ring, at: Time) {
-        store.push_again(ring, self.0, at);
     }
 }
 
