@@ -47,6 +47,8 @@ impl Record {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
+    /// Number after the highest record reported delivered before the acknowledgement: only what arrives below that is late.
+    known_end: u64,
     /// Those acknowledged in order that were sent only once.
     in_order: Option<Left>,
     /// Those reported out of order that were sent only once.
@@ -110,9 +112,6 @@ pub(super) struct Scoreboard {
     resent_below: u64,
     /// Runs of records delivered out of order, `[from, to)` by number, ascending, apart from each other.
     runs: VecDeque<(u64, u64)>,
-    /// Number after the highest record reported delivered before the acknowledgement at hand: only what arrives below that
-    /// is late.
-    known_end: u64,
     /// Where the duplicate-count detector goes on, unless the first record is further, and how many delivered records lie below.
     scan: u64,
     /// Where the detector by time goes on among segments sent once, unless the first record is further.
@@ -224,15 +223,16 @@ impl Scoreboard {
     }
 
     /// An acknowledgement is about to be read.
-    pub(super) fn begin_acknowledgement(&mut self) {
-        self.known_end = self.sacked_end();
+    pub(super) fn begin_acknowledgement(&self) -> Delivered {
+        Delivered { known_end: self.sacked_end(), ..Delivered::default() }
     }
 
     /// Everything up to `ack` is delivered.
     pub(super) fn acknowledge(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
         // Reports of the same acknowledgement come first, and may tell of later segments.
         if delivered.packets == 0 && self.is_untouched() {
-            *delivered = self.acknowledge_untouched(una, ack).unwrap_or_default();
+            let known_end = delivered.known_end;
+            *delivered = Delivered { known_end, ..self.acknowledge_untouched(una, ack).unwrap_or_default() };
         } else {
             self.acknowledge_touched(una, ack, delivered);
         }
@@ -393,7 +393,7 @@ impl Scoreboard {
         delivered.packets += 1;
         let once = !record.is(EVER_RESENT);
         // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
-        let distance = u32::try_from(self.known_end.saturating_sub(number + 1)).unwrap_or(u32::MAX);
+        let distance = u32::try_from(delivered.known_end.saturating_sub(number + 1)).unwrap_or(u32::MAX);
         delivered.reach = delivered.reach.max(distance);
         let end = start.plus(u64::from(record.length));
         if once {

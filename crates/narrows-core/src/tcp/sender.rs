@@ -494,8 +494,7 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let on_fast_path = !ece && segment.sack.is_empty() && self.is_on_fast_path(stack);
         let advanced = ack > self.una;
-        let mut delivered = Delivered::default();
-        self.board.begin_acknowledgement();
+        let mut delivered = self.board.begin_acknowledgement();
         let duplicate = !segment.sack.is_empty() && self.take_sack(&segment, ack, &mut delivered, stack);
         let mut round_ended = false;
         if advanced {

@@ -81,10 +81,9 @@ proptest! {
                 Op::Acknowledge(count) => {
                     let to = (una + count).min(sent);
                     let mut other = board.clone();
-                    board.begin_acknowledgement();
+                    delivered = board.begin_acknowledgement();
                     board.acknowledge(seq(una), seq(to), &mut delivered);
-                    let mut same = Delivered::default();
-                    other.begin_acknowledgement();
+                    let mut same = other.begin_acknowledgement();
                     other.acknowledge_touched(seq(una), seq(to), &mut same);
                     prop_assert_eq!(delivered, same);
                     una = to;
@@ -128,8 +127,8 @@ fn a_timeout_tells_of_each_loss_once() {
         let stamp = rate.stamp(at(segment), board.outstanding(), board.in_flight());
         board.push(at(segment), seq(segment), 1448, Some(stamp));
     }
-    board.begin_acknowledgement();
-    board.sack(seq(5), seq(8), Seq::FIRST, &mut Delivered::default());
+    let mut delivered = board.begin_acknowledgement();
+    board.sack(seq(5), seq(8), Seq::FIRST, &mut delivered);
     let mut by_reports = Vec::new();
     let latest = (at(3), seq(3));
     board.lose_by_time(at(100), latest, Span::ZERO, false, Seq::FIRST, &mut |number, _, _| by_reports.push(number));
@@ -152,8 +151,7 @@ fn an_acknowledgement_that_also_reports_tells_of_the_latest_transmission() {
         rate.sample(at(segment), 1, None, None);
         board.push(at(segment), seq(segment), 1448, Some(stamp));
     }
-    let mut delivered = Delivered::default();
-    board.begin_acknowledgement();
+    let mut delivered = board.begin_acknowledgement();
     board.sack(seq(2), seq(3), Seq::FIRST, &mut delivered);
     board.acknowledge(Seq::FIRST, seq(1), &mut delivered);
     board.check();
