@@ -178,21 +178,21 @@ def session_is_authentic(request, index, datagram):
 
 def decode_greeting(request, datagram):
     """Decode a greeting: None if its layout is wrong."""
-    if len(datagram) != 60 or datagram[1] != 0:
+    if len(datagram) != 60 or datagram[1] > 63:
         return None
     clock, token = struct.unpack_from(">QQ", datagram, 28)
     authentic = handshake_is_authentic(request, greeting_keys(request)[0], datagram)
-    return {"kind": "greeting", "authentic": authentic, "clock": clock, "token": token}
+    return {"kind": "greeting", "authentic": authentic, "clock": clock, "token": token, "sign": datagram[1]}
 
 
 def decode_welcome(request, datagram):
     """Decode a welcome: None if its layout is wrong."""
-    if len(datagram) != 72 or datagram[1] != 0:
+    if len(datagram) != 72 or datagram[1] > 63:
         return None
     token, session = struct.unpack_from(">QI", datagram, 28)
     authentic = handshake_is_authentic(request, greeting_keys(request)[1], datagram)
-    salt = datagram[40:56].hex()
-    return {"kind": "welcome", "authentic": authentic, "token": token, "session": session, "salt": salt}
+    fields = {"token": token, "session": session, "salt": datagram[40:56].hex(), "sign": datagram[1]}
+    return {"kind": "welcome", "authentic": authentic} | fields
 
 
 def decode_numbered(datagram):

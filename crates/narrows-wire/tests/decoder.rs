@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
 
 use narrows_wire::notification::{self, Notification};
-use narrows_wire::tunnel::{End, Names, Opened, Path, Refusal, SALT, Shim};
+use narrows_wire::tunnel::{End, MAX_SIGN, Names, Opened, Path, Refusal, SALT, Shim};
 use narrows_wire::{Flow, Key};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -153,8 +153,8 @@ fn tunnel(drawn: &Drawn, asked: &mut Vec<Asked>) {
     let number = drawn.small.3;
     let names = |near, far| Names::new(near, far, number).expect("they differ");
     let keys = Key::new(drawn.key).into();
-    let mut near = End::new(&keys, &names("paris", "frankfurt"));
-    let mut far = End::new(&keys, &names("frankfurt", "paris"));
+    let mut near = End::new(&keys, &names("paris", "frankfurt")).with_sign(drawn.small.1 & MAX_SIGN);
+    let mut far = End::new(&keys, &names("frankfurt", "paris")).with_sign(drawn.small.2 & MAX_SIGN);
     let [clock, token, ..] = drawn.numbers;
     let session = drawn.small.4;
     let agreed = json!({ "clock": clock, "token": token, "session": session, "salt": hex(&drawn.salt) });
@@ -186,11 +186,12 @@ fn meaning(opened: Option<Result<Opened<'_>, Refusal>>, salt: &[u8; SALT]) -> Va
         None | Some(Err(Refusal::Malformed)) => json!({ "ok": false }),
         // Another session has other keys.
         Some(Err(_)) => json!({ "ok": true, "authentic": false }),
-        Some(Ok(Opened::Greeting { clock, token })) => {
-            json!({ "ok": true, "kind": "greeting", "authentic": true, "clock": clock, "token": token })
-        }
-        Some(Ok(Opened::Welcome { token, session })) => json!({
-            "ok": true, "kind": "welcome", "authentic": true, "token": token, "session": session, "salt": hex(salt),
+        Some(Ok(Opened::Greeting { clock, token, sign })) => json!({
+            "ok": true, "kind": "greeting", "authentic": true, "clock": clock, "token": token, "sign": sign,
+        }),
+        Some(Ok(Opened::Welcome { token, session, sign })) => json!({
+            "ok": true, "kind": "welcome", "authentic": true, "token": token, "session": session, "sign": sign,
+            "salt": hex(salt),
         }),
         Some(Ok(Opened::Marked(shim, inner))) => json!({
             "ok": true, "kind": "marked", "authentic": true, "session": shim.session, "number": shim.number,

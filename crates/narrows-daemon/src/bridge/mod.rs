@@ -416,6 +416,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let mut silence = Silence::default();
+    let mut warned_sign = None;
     let mut longest = work.with_router(|router, _| router.interface_longest());
     warn_of_other_inside(place, pair, longest);
     let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
@@ -442,6 +443,10 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
                 work.set_longest(now);
                 warn_of_other_inside(place, pair, now);
             }
+            let far_sign = work.with_router(|router, _| router.far_sign().filter(|_| router.is_sign_another()));
+            if far_sign.is_some() && far_sign != std::mem::replace(&mut warned_sign, far_sign) {
+                eprintln!("warning: {}", signs_differ(&run.peer, far_sign, run.sign));
+            }
             let unheard =
                 work.with_router(|router, now| (router.edge().is_connected(now), router.edge().transmitted().far_silent));
             if silence.is_long(unheard) {
@@ -459,6 +464,16 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
         }
         Ok(())
     })
+}
+
+/// Said at both ends, each of the other.
+fn signs_differ(peer: &str, far: Option<u8>, near: Option<u8>) -> String {
+    let sign = |sign: Option<u8>| sign.filter(|sign| *sign > 0).map_or("none".to_owned(), |sign| format!("--sign {sign}"));
+    format!(
+        "{peer} has {}, this edge has {}: no packet of a host without ECN is disguised until both have the same",
+        sign(far),
+        sign(near)
+    )
 }
 
 /// The box lowers the segments of new connections to what the outer interface takes, and tells nobody else of a difference.

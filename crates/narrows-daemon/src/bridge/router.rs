@@ -104,6 +104,8 @@ pub(super) struct Router {
     out: VecDeque<Sent>,
     /// The session in which this end marks, and since when.
     session: Option<(u32, Time)>,
+    /// The DSCP of the far edge's disguised packets, 0 for none, once it has said so.
+    far_sign: Option<u8>,
     /// How many frames from outside had gone past when the last one came.
     past: Option<u32>,
     pub(super) counters: Counters,
@@ -117,11 +119,12 @@ impl Router {
         let stream = SmallStream::new(u64::from_ne_bytes(seed));
         Router {
             edge: Edge::new(&given.config, given.clock, stream),
-            end: End::new(&given.keys, &given.names),
+            end: End::new(&given.keys, &given.names).with_sign(given.sign.unwrap_or_default()),
             limit: Limit::new(given.longest),
             sizes: vec![Size::default(); SIZES as usize].into_boxed_slice(),
             out: VecDeque::new(),
             session: None,
+            far_sign: None,
             past: None,
             counters: Counters::default(),
             given,
@@ -229,6 +232,16 @@ impl Router {
         self.given.sign
     }
 
+    /// That of the far edge, 0 for none; `None` until it has said so.
+    pub(super) const fn far_sign(&self) -> Option<u8> {
+        self.far_sign
+    }
+
+    /// Whether the far edge has another sign, or only one of both has one.
+    pub(super) fn is_sign_another(&self) -> bool {
+        self.far_sign.is_some_and(|far| far != self.given.sign.unwrap_or_default())
+    }
+
     /// The machine, to read.
     pub(super) const fn edge(&self) -> &Edge<Frame> {
         &self.edge
@@ -293,8 +306,12 @@ impl Router {
                 }
                 Message::Acknowledgement { session, number, tries }
             }
-            Ok(Opened::Greeting { clock, token }) => Message::Greeting { clock, token },
-            Ok(Opened::Welcome { token, session }) => {
+            Ok(Opened::Greeting { clock, token, sign }) => {
+                self.far_sign = Some(sign);
+                Message::Greeting { clock, token }
+            }
+            Ok(Opened::Welcome { token, session, sign }) => {
+                self.far_sign = Some(sign);
                 self.session = Some((session, now));
                 self.sizes.fill(Size::default());
                 Message::Welcome { token, session }
@@ -386,9 +403,9 @@ impl Router {
         }
     }
 
-    /// A packet that looks ECN-capable outside, if the far edge can be told to undo it.
+    /// A packet that looks ECN-capable outside, if the far edge is told by its DSCP to undo it.
     fn disguise(&mut self, mut frame: Frame) -> Departing {
-        match self.given.sign.filter(|_| frame.dscp() == 0) {
+        match self.given.sign.filter(|_| frame.dscp() == 0 && !self.is_sign_another()) {
             Some(sign) => {
                 frame.set_dscp(sign);
                 self.counters.disguised += 1;

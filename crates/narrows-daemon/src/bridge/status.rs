@@ -36,6 +36,7 @@ pub(super) fn of(work: &EventLoop, began: Time) -> Value {
         state.extend([
             ("process".to_owned(), std::process::id().into()),
             ("sign".to_owned(), json!(router.sign())),
+            ("far_sign".to_owned(), json!(router.far_sign())),
             ("up_s".to_owned(), json!(seconds(now.since(began)))),
             ("connected".to_owned(), edge.is_connected(now).into()),
             ("round_trip_us".to_owned(), edge.round_trip().as_us().into()),
@@ -136,6 +137,8 @@ fn in_kernel(passed: &[Passed; 2]) -> Value {
 const UP: Metric =
     Metric("narrows_bridge_alive", "gauge", "Whether the bridge has a process; the kernel forwards without it.");
 const CONNECTED: Metric = Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers.");
+const SAME_SIGN: Metric =
+    Metric("narrows_bridge_same_sign", "gauge", "Whether both edges have the same --sign, once the far edge has said its.");
 const ROUND_TRIP: Metric = Metric("narrows_bridge_round_trip_seconds", "gauge", "RTT to the far edge, smoothed.");
 const DELAY: Metric = Metric(
     "narrows_bridge_delay_seconds",
@@ -174,6 +177,9 @@ pub(super) fn metrics(all: &[Value]) -> String {
         let flag = |value: &Value| if value == true { 1.0 } else { 0.0 };
         metrics.add(&UP, &with(&[]), flag(&state["alive"]));
         metrics.add(&CONNECTED, &with(&[]), flag(&state["connected"]));
+        if let Some(far) = state["far_sign"].as_u64() {
+            metrics.add(&SAME_SIGN, &with(&[]), flag(&(state["sign"].as_u64().unwrap_or_default() == far).into()));
+        }
         let micros = |value: &Value| value.as_f64().map(|us| us / 1e6);
         if let Some(seconds) = micros(&state["round_trip_us"]) {
             metrics.add(&ROUND_TRIP, &with(&[]), seconds);

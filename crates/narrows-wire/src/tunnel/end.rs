@@ -6,7 +6,7 @@ use std::fmt;
 use super::Refusal;
 use super::keys::{Agreed, Asking, Names, Session};
 use super::layout::{
-    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, NONCE, NUMBERED, Path, SALT, SHIM, Shim, Unverified, WELCOME,
+    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, MAX_SIGN, NONCE, NUMBERED, Path, SALT, SHIM, Shim, Unverified, WELCOME,
     acknowledgement, header,
 };
 use super::window::Window;
@@ -35,6 +35,8 @@ pub enum Opened<'a> {
         clock: u64,
         /// Drawn anew for each.
         token: u64,
+        /// The DSCP of disguised packets there; 0 for none.
+        sign: u8,
     },
     /// It answers the last greeting.
     Welcome {
@@ -42,6 +44,8 @@ pub enum Opened<'a> {
         token: u64,
         /// What marked packets are to name.
         session: u32,
+        /// As of a greeting.
+        sign: u8,
     },
 }
 
@@ -50,6 +54,8 @@ pub struct End {
     key: Key,
     near: Names,
     far: Names,
+    /// What this end says of its disguised packets.
+    sign: u8,
     /// This end's greetings.
     asking: Asking,
     /// The far end's, with each key that is believed.
@@ -77,6 +83,7 @@ impl End {
             key: keys.own().clone(),
             near: names.clone(),
             far,
+            sign: 0,
             greeted: None,
             sending: None,
             receiving: None,
@@ -86,11 +93,18 @@ impl End {
         }
     }
 
+    /// The same with disguised packets, which have this DSCP, [`MAX_SIGN`](super::MAX_SIGN) at most: it tells the far end.
+    #[must_use]
+    pub fn with_sign(self, sign: u8) -> End {
+        debug_assert!(sign <= MAX_SIGN);
+        End { sign, ..self }
+    }
+
     /// Asks for a session, in a packet of this path. The nonce is drawn by the system for this greeting alone.
     pub fn greet(&mut self, path: Path, nonce: &[u8; NONCE], clock: u64, token: u64) -> [u8; GREETING] {
         self.greeted = Some((clock, token));
         let mut bytes = [0; GREETING];
-        bytes[..HEADER].copy_from_slice(&header(Kind::Greeting, 0, self.near.tunnel()));
+        bytes[..HEADER].copy_from_slice(&header(Kind::Greeting, self.sign, self.near.tunnel()));
         bytes[HEADER..28].copy_from_slice(nonce);
         bytes[28..36].copy_from_slice(&clock.to_be_bytes());
         bytes[36..44].copy_from_slice(&token.to_be_bytes());
@@ -113,7 +127,7 @@ impl End {
         let agreed = Agreed { clock, token, session, salt: *salt };
         self.receiving = Some((Session::new(key, &self.far, &agreed), Window::new()));
         let mut bytes = [0; WELCOME];
-        bytes[..HEADER].copy_from_slice(&header(Kind::Welcome, 0, self.near.tunnel()));
+        bytes[..HEADER].copy_from_slice(&header(Kind::Welcome, self.sign, self.near.tunnel()));
         bytes[HEADER..28].copy_from_slice(nonce);
         bytes[28..36].copy_from_slice(&token.to_be_bytes());
         bytes[36..40].copy_from_slice(&session.to_be_bytes());
@@ -175,7 +189,7 @@ impl End {
                 genuine(of.acknowledgement.is_tag(&numbered, &[], tag))?;
                 Ok(Opened::Acknowledgement { session, number, tries })
             }
-            Unverified::Greeting { nonce, clock, token, tag } => {
+            Unverified::Greeting { sign, nonce, clock, token, tag } => {
                 let said = said(path, &bytes[..HEADER], &bytes[28..44]);
                 let with = self.asked.iter().position(|(_, asked)| asked.greeting.is_tag(nonce, &said, tag));
                 let with = with.ok_or(Refusal::Unauthenticated)?;
@@ -183,14 +197,14 @@ impl End {
                     return Err(Refusal::Replayed);
                 }
                 self.greeting = Some((clock, token, with));
-                Ok(Opened::Greeting { clock, token })
+                Ok(Opened::Greeting { clock, token, sign })
             }
-            Unverified::Welcome { nonce, token, session, salt, tag } => {
+            Unverified::Welcome { sign, nonce, token, session, salt, tag } => {
                 genuine(self.asking.welcome.is_tag(nonce, &said(path, &bytes[..HEADER], &bytes[28..56]), tag))?;
                 let (clock, _) = self.greeted.take_if(|(_, asked)| *asked == token).ok_or(Refusal::Unasked)?;
                 let agreed = Agreed { clock, token, session, salt };
                 self.sending = Some(Session::new(&self.key, &self.near, &agreed));
-                Ok(Opened::Welcome { token, session })
+                Ok(Opened::Welcome { token, session, sign })
             }
         }
     }

@@ -28,6 +28,9 @@ pub const MARKED: usize = SHIM + 40;
 /// How often a marked packet can be sent.
 pub const MAX_TRIES: u8 = 15;
 
+/// Largest DSCP.
+pub const MAX_SIGN: u8 = 63;
+
 /// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -150,6 +153,8 @@ pub enum Unverified<'a> {
     },
     /// See [`Kind::Greeting`].
     Greeting {
+        /// The DSCP of disguised packets at who sent it; 0 for none.
+        sign: u8,
         /// Of the tag.
         nonce: &'a [u8; NONCE],
         /// Above those of all earlier ones.
@@ -161,6 +166,8 @@ pub enum Unverified<'a> {
     },
     /// See [`Kind::Welcome`].
     Welcome {
+        /// The DSCP of disguised packets at who sent it; 0 for none.
+        sign: u8,
         /// Of the tag.
         nonce: &'a [u8; NONCE],
         /// The greeting's.
@@ -197,7 +204,7 @@ impl<'a> Unverified<'a> {
         let flags_fit = match kind {
             Kind::Marked => (1..=MAX_TRIES).contains(&tries),
             Kind::Acknowledgement => (1..=MAX_TRIES).contains(&tries) && ecn == 0,
-            Kind::Greeting | Kind::Welcome => flags == 0,
+            Kind::Greeting | Kind::Welcome => flags <= MAX_SIGN,
         };
         if !fits || !flags_fit {
             return None;
@@ -214,12 +221,14 @@ impl<'a> Unverified<'a> {
                 tag: part(bytes, NUMBERED)?,
             },
             Kind::Greeting => Unverified::Greeting {
+                sign: flags,
                 nonce: part(bytes, HEADER)?,
                 clock: long(bytes, 28)?,
                 token: long(bytes, 36)?,
                 tag: part(bytes, 44)?,
             },
             Kind::Welcome => Unverified::Welcome {
+                sign: flags,
                 nonce: part(bytes, HEADER)?,
                 token: long(bytes, 28)?,
                 session: word(bytes, 36)?,

@@ -13,7 +13,7 @@
 //!
 //! | a greeting | a welcome | what |
 //! |---|---|---|
-//! | 0–3 | 0–3 | 0x13, 0x14; zero; the tunnel |
+//! | 0–3 | 0–3 | 0x13, 0x14; the DSCP of disguised packets at who sent it, 0 for none; the tunnel |
 //! | 4–27 | 4–27 | nonce, at random |
 //! | 28–35 | – | clock |
 //! | 36–43 | 28–35 | token, the same in both |
@@ -32,7 +32,7 @@ mod window;
 pub use end::{End, Opened};
 pub use keys::{NameError, Names};
 pub use layout::{
-    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, MARKED, MAX_TRIES, Path, SALT, SHIM, Shim, Unverified, WELCOME,
+    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, MARKED, MAX_SIGN, MAX_TRIES, Path, SALT, SHIM, Shim, Unverified, WELCOME,
 };
 
 use std::fmt;

@@ -30,9 +30,9 @@ fn met() -> [End; 2] {
 fn meet(left: &mut End, right: &mut End, session: u32) {
     let token = 0x1122_3344_5566_7788 + u64::from(session);
     let greeting = left.greet(path(), &NONCE, 1_000, token);
-    assert_eq!(right.open(path(), &greeting), Some(Ok(Opened::Greeting { clock: 1_000, token })));
+    assert_eq!(right.open(path(), &greeting), Some(Ok(Opened::Greeting { clock: 1_000, token, sign: 0 })));
     let welcome = right.welcome(path().reversed(), (&NONCE, &SALT_BYTES), token, session).unwrap();
-    assert_eq!(left.open(path().reversed(), &welcome), Some(Ok(Opened::Welcome { token, session })));
+    assert_eq!(left.open(path().reversed(), &welcome), Some(Ok(Opened::Welcome { token, session, sign: 0 })));
 }
 
 fn shim(number: u32, tries: u8) -> Shim {
@@ -190,6 +190,19 @@ fn every_changed_bit_is_noticed_and_every_length_but_one() {
         assert!(!matches!(end.open(path, &longer), Some(Ok(_))));
         assert!(matches!(end.open(path, &bytes), Some(Ok(_))), "and what is genuine is believed still");
     }
+}
+
+#[test]
+fn each_end_is_told_the_sign_of_the_other() {
+    let [left, right] = ends();
+    let (mut left, mut right) = (left.with_sign(44), right.with_sign(MAX_SIGN));
+    let mut greeting = left.greet(path(), &NONCE, 1, 2);
+    assert_eq!(right.open(path(), &greeting), Some(Ok(Opened::Greeting { clock: 1, token: 2, sign: 44 })));
+    let welcome = right.welcome(path().reversed(), (&NONCE, &SALT_BYTES), 2, 5).unwrap();
+    let opened = Opened::Welcome { token: 2, session: 5, sign: MAX_SIGN };
+    assert_eq!(left.open(path().reversed(), &welcome), Some(Ok(opened)));
+    greeting[1] = MAX_SIGN + 1;
+    assert_eq!(right.open(path(), &greeting), Some(Err(Refusal::Malformed)), "no DSCP");
 }
 
 proptest! {

@@ -168,6 +168,26 @@ fn a_repair_that_met_congestion_says_so() {
 }
 
 #[test]
+fn a_sign_of_one_edge_alone_is_known_at_both_and_nothing_is_disguised() {
+    for signs in [[Some(SIGN), None], [None, Some(SIGN)], [Some(SIGN), Some(SIGN + 1)], [Some(SIGN), Some(SIGN)]] {
+        let router = |near, far, sign| Router::new(RouterConfig { sign, ..given(near, far, 14) });
+        let routers = [router("left", "right", signs[0]), router("right", "left", signs[1])];
+        let mut pair = Pair { routers, link: 14 };
+        assert!(pair.routers.iter().all(|router| router.far_sign().is_none() && !router.is_sign_another()));
+        let first = sample::tcp(false, 14, 2, 0, &[0; 10]);
+        assert_eq!(pair.cross(at(0), &first), [first]);
+        let known = pair.routers.each_ref().map(|router| (router.far_sign(), router.is_sign_another()));
+        let differ = signs[0] != signs[1];
+        assert_eq!(known, [(Some(signs[1].unwrap_or(0)), differ), (Some(signs[0].unwrap_or(0)), differ)], "{signs:?}");
+        let plain = sample::tcp(false, 14, 0, 10, &[]);
+        for (at_router, sign) in signs.into_iter().enumerate() {
+            let [_, out] = pair.take(at_router, at(1), Side::Inside, &plain);
+            assert_eq!(out == [plain.clone()], differ || sign.is_none(), "{signs:?}");
+        }
+    }
+}
+
+#[test]
 fn packets_of_hosts_without_ecn_are_disguised_where_there_is_a_sign() {
     for v6 in [false, true] {
         let mut pair = Pair::new(14);
