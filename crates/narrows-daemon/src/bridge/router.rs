@@ -247,6 +247,12 @@ impl Router {
         &self.edge
     }
 
+    /// Whether the far edge answers; `None` until this one had a packet to mark, and with it asked.
+    pub(super) fn is_connected(&self, now: Time) -> Option<bool> {
+        let connected = self.edge.is_connected(now);
+        (connected || self.edge.transmitted().far_silent > 0).then_some(connected)
+    }
+
     /// How long the far edge has known this one, if it does.
     pub(super) fn session_age(&self, now: Time) -> Option<Span> {
         self.session.filter(|_| self.edge.is_connected(now)).map(|(_, since)| now.since(since))

@@ -38,7 +38,7 @@ pub(super) fn of(work: &EventLoop, began: Time) -> Value {
             ("sign".to_owned(), json!(router.sign())),
             ("far_sign".to_owned(), json!(router.far_sign())),
             ("up_s".to_owned(), json!(seconds(now.since(began)))),
-            ("connected".to_owned(), edge.is_connected(now).into()),
+            ("connected".to_owned(), json!(router.is_connected(now))),
             ("round_trip_us".to_owned(), edge.round_trip().as_us().into()),
             ("session_age_s".to_owned(), json!(router.session_age(now).map(seconds))),
             ("longest_packet_bytes".to_owned(), json!({"ipv4": longest_v4, "ipv6": longest_v6})),
@@ -136,7 +136,7 @@ fn in_kernel(passed: &[Passed; 2]) -> Value {
 
 const UP: Metric =
     Metric("narrows_bridge_alive", "gauge", "Whether the bridge has a process; the kernel forwards without it.");
-const CONNECTED: Metric = Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers.");
+const CONNECTED: Metric = Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers; absent until it was asked.");
 const SAME_SIGN: Metric =
     Metric("narrows_bridge_same_sign", "gauge", "Whether both edges have the same --sign, once the far edge has said its.");
 const ROUND_TRIP: Metric = Metric("narrows_bridge_round_trip_seconds", "gauge", "RTT to the far edge, smoothed.");
@@ -176,7 +176,10 @@ pub(super) fn metrics(all: &[Value]) -> String {
         };
         let flag = |value: &Value| if value == true { 1.0 } else { 0.0 };
         metrics.add(&UP, &with(&[]), flag(&state["alive"]));
-        metrics.add(&CONNECTED, &with(&[]), flag(&state["connected"]));
+        // An idle edge router has not asked yet.
+        if state["alive"] != true || !state["connected"].is_null() {
+            metrics.add(&CONNECTED, &with(&[]), flag(&state["connected"]));
+        }
         if let Some(far) = state["far_sign"].as_u64() {
             metrics.add(&SAME_SIGN, &with(&[]), flag(&(state["sign"].as_u64().unwrap_or_default() == far).into()));
         }
@@ -232,6 +235,12 @@ mod tests {
                 "frames": {"late": 0}, "refused": {"replayed": 0}, "transmitted": {"repaired": 1}, "received": {"strays": 0},
             })
         };
+        let mut idle = state("c");
+        idle["connected"] = Value::Null;
+        let without = metrics(&[idle.clone()]);
+        assert!(without.contains("narrows_bridge_alive") && !without.contains("narrows_bridge_connected"), "{without}");
+        idle["alive"] = false.into();
+        assert!(metrics(&[idle]).contains("narrows_bridge_connected{netns=\"c\",inside=\"eth1\",outside=\"eth0\"} 0\n"));
         let text = metrics(&[state("a"), state("b")]);
         let series: Vec<&str> = text
             .lines()

@@ -132,6 +132,20 @@ fn what_is_marked_is_as_it_was_at_the_other_host() {
 }
 
 #[test]
+fn an_idle_edge_is_not_said_to_be_disconnected() {
+    let mut pair = Pair::new(14);
+    let connected = |pair: &Pair, now| pair.routers.each_ref().map(|router| router.is_connected(now));
+    assert_eq!(connected(&pair, at(0)), [None, None]);
+    // Nobody answers.
+    pair.take(0, at(0), Side::Inside, &sample::tcp(false, 14, 2, 0, &[0; 10]));
+    assert_eq!(connected(&pair, at(0)), [Some(false), None]);
+    // It is asked again after a while; who only answers, and sends no data, has not asked.
+    let first = sample::tcp(false, 14, 2, 10, &[0; 10]);
+    assert_eq!(pair.cross(at(5_000), &first), [first]);
+    assert_eq!(connected(&pair, at(5_000)), [Some(true), None]);
+}
+
+#[test]
 fn what_is_lost_is_repaired_and_in_order() {
     let mut pair = Pair::connected(false, 14);
     let frames: Vec<_> = (0..3).map(|place| data(false, 14, place)).collect();
