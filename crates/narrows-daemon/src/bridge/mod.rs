@@ -370,7 +370,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
             eprintln!("warning: {failure}");
         }
     }
-    worked.and(finished).map_err(Failure::failed)?;
+    worked.and(finished.map_err(Failure::failed))?;
     say(&format!(
         "{} and {} stay joined by the kernel; narrowsd bridge remove --inside {} --outside {} ends that\n",
         place.inside, place.outside, place.inside, place.outside
@@ -412,7 +412,7 @@ impl Silence {
 }
 
 /// Works, and tells every second how.
-fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), String> {
+fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), Failure> {
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let mut silence = Silence::default();
@@ -426,12 +426,14 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
             eprintln!("warning: {failure}");
         }
     };
-    work.run(stop, |work| {
+    let mut lost = None;
+    let worked = work.run(stop, |work| {
         if due(told, Duration::from_secs(1)) {
             told = Some(Instant::now());
             // Without its programs nothing comes, and nothing goes: who started it is to start it again.
-            if !pair.interfaces.iter().all(|interface| kernel::is_attached(interface.index)) {
-                return Err("its program is gone from an interface".to_owned());
+            lost = lost_interface(place, pair);
+            if let Some(lost) = &lost {
+                return Err(lost.to_string());
             }
             warn(place.tell(&status::of(work, began)));
             // An interface may be given another MTU; one that is gone ends the process above.
@@ -463,6 +465,26 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
             warn(status::read(place).and_then(|state| replace(path, &status::metrics(&[state]))));
         }
         Ok(())
+    });
+    worked.map_err(|said| lost.unwrap_or_else(|| Failure::failed(said)))
+}
+
+/// The first interface that was removed, or that another program took the edge router's from, if there is one.
+fn lost_interface(place: &Place, pair: &Pair) -> Option<Failure> {
+    let mut sides = [&place.inside, &place.outside].into_iter().zip(pair.interfaces);
+    let (name, interface) = sides.find(|(_, interface)| !kernel::is_attached(interface.index))?;
+    let is_there = Device::of(name).and_then(|device| device.interface());
+    let is_there = is_there.is_ok_and(|found| found.is_some_and(|(found, _)| found.index == interface.index));
+    let restores = format!(
+        "`narrowsd bridge remove --inside {} --outside {}` restores the other one",
+        place.inside, place.outside
+    );
+    Some(if is_there {
+        Failure::failed(format!("another program has removed the edge router's programs from {name}"))
+            .help("start it again, and it joins the interfaces anew")
+    } else {
+        Failure::failed(format!("the interface {name} is gone, and nothing is forwarded"))
+            .help(format!("start it again when {name} is back; {restores}"))
     })
 }
 

@@ -501,6 +501,31 @@ pub(crate) fn what_was_set_is_put_back_and_nothing_stays() -> Outcome {
     Ok(())
 }
 
+pub(crate) fn an_interface_that_goes_is_named_and_the_other_restored() -> Outcome {
+    for (command, side, said) in [
+        ("qdisc del", 1, "another program has removed the edge router's programs from nbo0\n  help: start it again"),
+        ("link delete", 0, "the interface nbi0 is gone, and nothing is forwarded\n  help: start it again when nbi0 is back"),
+    ] {
+        let site = Site::new(false);
+        let bridge = site.bridge(0, "");
+        let device = EDGES[0][side];
+        within(site.edge(0), || match side {
+            0 => ip(&format!("{command} {device}")),
+            _ => {
+                let arguments = format!("{command} dev {device} clsact");
+                let output = std::process::Command::new("tc").args(arguments.split(' ')).output().expect("tc runs");
+                assert!(output.status.success(), "{output:?}");
+            }
+        });
+        let error = bridge.fails();
+        assert!(error.contains(said), "{error}");
+        let (code, out, error) = site.remove(0);
+        assert_eq!((code, error.as_str()), (0, ""), "{out}");
+        assert!(!std::path::Path::new("/sys/fs/bpf/narrows").exists());
+    }
+    Ok(())
+}
+
 /// Small packets of one connection from the left host, a tenth of them marked, faster and faster. The far edge gets what is marked and acknowledges
 /// it; all else ends in the WAN, so that what the left bridge can do is measured, and not what two of them and two programs around them can do
 /// on the same processors.

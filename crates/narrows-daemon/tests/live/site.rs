@@ -375,6 +375,19 @@ impl Bridge {
         Duration::from_millis(ticks * 10)
     }
 
+    /// It ends by itself, as a failure; what it said on its error stream.
+    pub(crate) fn fails(mut self) -> String {
+        let begin = Instant::now();
+        while self.child.try_wait().expect("it is a child").is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "it goes on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(self.child.wait().expect("it has ended").code(), Some(1));
+        let mut error = String::new();
+        self.child.stderr.take().expect("it is piped").read_to_string(&mut error).expect("it writes");
+        error
+    }
+
     /// Ends it in order; what it said on its error stream.
     pub(crate) fn end(mut self) -> String {
         let id = rustix::process::Pid::from_child(&self.child);
