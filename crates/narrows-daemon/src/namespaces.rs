@@ -32,6 +32,10 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// How parameters tell it from those that had its inode before; none where it ended or may not be entered.
     pub(crate) fn cookie(&self) -> Option<u64> {
+        // Where this process is needs no entering, which a unit may not.
+        if own() == Some(self.inode) {
+            return narrows_kernel::cookie_here().ok();
+        }
         self.files.iter().find_map(|file| match narrows_kernel::Namespace::of(file) {
             Ok(narrows_kernel::Namespace::Cookie(cookie)) => Some(cookie),
             _ => None,

@@ -53,6 +53,7 @@ const TESTS: &[Test] = &[
     ("what_is_not_there_yet_is_waited_for", serve::what_is_not_there_yet_is_waited_for),
     ("a_killed_service_leaves_nothing", serve::a_killed_service_leaves_nothing),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
+    ("a_new_namespace_does_not_inherit_what_was_before", life::a_new_namespace_does_not_inherit_what_was_before),
     ("a_file_is_compiled_loaded_used_and_removed", from_file::a_file_is_compiled_loaded_used_and_removed),
     ("a_files_parameters_are_set_and_its_faults_told", from_file::a_files_parameters_are_set_and_its_faults_told),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),

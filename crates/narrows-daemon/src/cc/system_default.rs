@@ -29,8 +29,8 @@ pub(super) fn take(controller: &Controller) -> Result<String, Failure> {
         return Ok(before);
     }
     let note = file(controller, "default");
-    let inode = namespaces::own().unwrap_or_default();
-    fs::write(&note, format!("{inode} {before}\n")).map_err(|error| unusable(&note, &error))?;
+    let cookie = narrows_kernel::cookie_here().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
+    fs::write(&note, format!("{cookie} {before}\n")).map_err(|error| unusable(&note, &error))?;
     fs::write(SYSCTL, controller.registered).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
     Ok(before)
 }
@@ -42,9 +42,9 @@ pub(super) fn take(controller: &Controller) -> Result<String, Failure> {
 /// Code 3 where the caller may not, 1 otherwise.
 pub(super) fn put_back(controller: &Controller) -> Result<Option<String>, Failure> {
     let note = file(controller, "default");
-    let Some((inode, before)) = noted(controller) else { return Ok(None) };
+    let Some((cookie, before)) = noted(controller) else { return Ok(None) };
     let all = namespaces::all();
-    let there = all.iter().find(|namespace| namespace.inode == inode);
+    let there = all.iter().find(|namespace| namespace.cookie() == Some(cookie));
     let said = match there.filter(|namespace| is_default(controller, namespace)) {
         Some(namespace) if namespace.within(|| fs::write(SYSCTL, &before)).is_ok() => {
             Some(format!("the default is {before} again"))
@@ -61,18 +61,18 @@ pub(super) fn put_back(controller: &Controller) -> Result<Option<String>, Failur
 
 /// The namespaces whose default it is. With `and_noted` also the one where [`put_back`] will put another.
 pub(super) fn users(controller: &Controller, and_noted: bool) -> Vec<Namespace> {
-    let noted = noted(controller).map(|(inode, _)| inode).filter(|_| !and_noted);
-    let all = namespaces::all().into_iter();
-    all.filter(|namespace| Some(namespace.inode) != noted && is_default(controller, namespace)).collect()
+    let noted = noted(controller).map(|(cookie, _)| cookie).filter(|_| !and_noted);
+    let users = namespaces::all().into_iter().filter(|namespace| is_default(controller, namespace));
+    users.filter(|namespace| noted.is_none() || namespace.cookie() != noted).collect()
 }
 
 fn is_default(controller: &Controller, namespace: &Namespace) -> bool {
     namespace.within(read).is_ok_and(|name| name == controller.registered)
 }
 
-/// The namespace whose default was taken, and what it was before.
-fn noted(controller: &Controller) -> Option<(u32, String)> {
+/// The namespace whose default was taken, by its cookie, as another may have its inode by now; and what it was before.
+fn noted(controller: &Controller) -> Option<(u64, String)> {
     let text = fs::read_to_string(file(controller, "default")).ok()?;
-    let (inode, before) = text.trim().split_once(' ')?;
-    Some((inode.parse().ok()?, before.to_owned()))
+    let (cookie, before) = text.trim().split_once(' ')?;
+    Some((cookie.parse().ok()?, before.to_owned()))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::shell::{LOAD, NARROWSD, ended, good, nothing_is_left, refused, status};
+use crate::shell::{LOAD, NARROWSD, ended, good, nothing_is_left, refused, run, status};
 use crate::world::{SENDER, World, ip, within};
 
 pub(crate) fn a_route_a_transfer_its_state_and_nothing_left() -> Outcome {
@@ -146,24 +146,61 @@ pub(crate) fn a_namespace_has_parameters_of_its_own() -> Outcome {
 }
 
 /// The kernel gives the inode of a namespace that ended to the next one.
+fn inode(name: &str) -> u64 {
+    fs::metadata(format!("/run/netns/{name}")).expect("it was made").ino()
+}
+
+/// Makes namespaces until one has this inode, 200 at most. The kernel takes a namespace down a moment after its last name is gone, and
+/// gives the lowest free number.
+fn until_inode(wanted: u64) -> Vec<String> {
+    let mut made: Vec<String> = Vec::new();
+    while made.len() < 200 && made.last().is_none_or(|last| inode(last) != wanted) {
+        std::thread::sleep(Duration::from_millis(if made.is_empty() { 0 } else { 30 }));
+        let name = format!("narrows-{}-inherits-{}", std::process::id(), made.len());
+        ip(&format!("netns add {name}"));
+        made.push(name);
+    }
+    made
+}
+
+/// Its default is its own choice, though one that is gone had its inode, and had its default taken.
+pub(crate) fn a_new_namespace_does_not_inherit_what_was_before() -> Outcome {
+    let first = World::new();
+    within(&first.sender, || good("cc load vegas --default"));
+    let before = inode(&first.sender);
+    drop(first);
+    let others = until_inode(before);
+    let last = others.last().expect("at least one").clone();
+    let inherits = inode(&last) == before;
+    let sysctl = "/proc/sys/net/ipv4/tcp_congestion_control";
+    within(&last, || fs::write(sysctl, "narrows_vegas")).expect("it may be chosen");
+    let (code, said, error) = run("cc unload vegas");
+    let kept = within(&last, || fs::read_to_string(sysctl)).expect("a name");
+    within(&last, || fs::write(sysctl, "reno")).expect("it may be chosen");
+    if code != 0 {
+        good("cc unload vegas");
+    }
+    for name in &others {
+        ip(&format!("netns delete {name}"));
+    }
+    nothing_is_left("vegas");
+    if !inherits {
+        return Err(format!("the kernel gave none of 200 namespaces the inode {before} of one that ended"));
+    }
+    assert_eq!((code, kept.as_str()), (1, "narrows_vegas\n"), "{said}{error}");
+    assert!(error.contains(&format!("the network namespace {last}")), "{error}");
+    Ok(())
+}
+
 pub(crate) fn a_new_namespace_does_not_inherit_parameters() -> Outcome {
     good(LOAD);
-    let inode = |name: &str| fs::metadata(format!("/run/netns/{name}")).expect("it was made").ino();
     let first = World::new();
     good(&format!("cc set gemini t=1ms --netns {}", first.sender));
     let before = inode(&first.sender);
     drop(first);
-    // The kernel takes a namespace down a moment after its last name is gone, and gives the lowest free number.
-    let mut others = Vec::new();
-    let inherits = (0..200).any(|at| {
-        let name = format!("narrows-{}-inherits-{at}", std::process::id());
-        ip(&format!("netns add {name}"));
-        let found = inode(&name) == before;
-        others.push(name);
-        std::thread::sleep(Duration::from_millis(30));
-        found
-    });
+    let others = until_inode(before);
     let last = others.last().expect("at least one").clone();
+    let inherits = inode(&last) == before;
     let own = status("gemini")["netns_parameters"].clone();
     let labels = good("cc status gemini");
     good(&format!("cc set gemini beta=0.3 --netns {last}"));
