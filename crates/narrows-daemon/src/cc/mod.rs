@@ -35,7 +35,7 @@ pub(crate) enum Verb {
     List(list::Arguments),
     /// Load a controller: any socket, route or namespace may then choose it
     Load(load::Arguments),
-    /// Remove a controller; its connections keep it until they end
+    /// Unload a controller; open connections keep it until they end, and what killed processes left of it is removed
     Unload(unload::Arguments),
     /// Show what is loaded: parameters, counters and flows
     Status(status::Arguments),

@@ -17,16 +17,17 @@ const ENDING: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Which controller, also one that was loaded from a file
+    /// Controller to unload: one of `narrowsd cc list`, or one that was loaded from a file, by the name that it is registered as
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Every controller of Narrows, and every one that was loaded from a file
+    /// Unload every controller of Narrows, and every one that was loaded from a file
     #[arg(long)]
     all: bool,
-    /// Also where it is the default of a namespace, whose new connections go on using its code, or where a route names it
+    /// Unload it even if a namespace has it as its default, whose new connections go on using its code until another default is
+    /// set, or a route names it, which has no effect then
     #[arg(long)]
     force: bool,
-    /// Only say whether a namespace's default or a route still needs it
+    /// Unload nothing; fail if a namespace's default or a route still needs it, and say which
     #[arg(long, conflicts_with = "force")]
     dry_run: bool,
 }
