@@ -43,6 +43,7 @@ const TESTS: &[Test] = &[
     ("the_default_is_taken_and_put_back", life::the_default_is_taken_and_put_back),
     ("two_sets_at_once_lose_nothing", life::two_sets_at_once_lose_nothing),
     ("a_namespace_has_parameters_of_its_own", life::a_namespace_has_parameters_of_its_own),
+    ("who_only_reads_leaves_no_file", routes::who_only_reads_leaves_no_file),
     ("a_route_is_given_back_as_it_was", routes::a_route_is_given_back_as_it_was),
     ("a_route_that_another_changed_is_left_as_it_is", routes::a_route_that_another_changed_is_left_as_it_is),
     (

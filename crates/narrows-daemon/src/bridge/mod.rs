@@ -228,6 +228,10 @@ pub(crate) fn metrics() -> Result<String, Failure> {
 }
 
 fn remove(place: &Place) -> Result<(), Failure> {
+    // Where there is none, no file is left by who asks to remove it.
+    if place.before()?.is_none() && !place.is_alive()? {
+        return Err(no_bridge(place));
+    }
     let Some(_lock) = acquire_lock(place)? else {
         return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));
     };

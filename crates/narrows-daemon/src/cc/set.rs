@@ -27,6 +27,8 @@ pub(super) fn set(arguments: &Arguments) -> Result<(), Failure> {
     let file = arguments.netns.as_deref().map(namespaces::parse).transpose()?;
     // Before the lock: what is written wrongly is refused whether or not it is loaded.
     assignment::apply(controller, &mut narrows_kernel::Settings::defaults(controller), &arguments.sets)?;
+    // Where it is not loaded nothing changes, and no file is left.
+    state::maps(controller)?;
     let _lock = lock::take(controller)?;
     let maps = state::maps(controller)?;
     let namespace = file.map_or(Ok(Namespace::Every), |file| Namespace::of(&file)).map_err(refused::by_kernel)?;

@@ -20,6 +20,37 @@ fn routes(namespace: &str) -> [String; 2] {
     })
 }
 
+/// `/run/narrows` has what is undone later, and locks of who changes something.
+pub(crate) fn who_only_reads_leaves_no_file() -> Outcome {
+    let world = World::new();
+    let folder = std::path::Path::new("/run/narrows");
+    // Of the tests before; nobody works now.
+    let _ = std::fs::remove_dir_all(folder);
+    let config = "/run/narrowsd.toml";
+    std::fs::write(config, "[controller.vegas]\n").expect("a folder of our own");
+    for line in [
+        "cc list",
+        "cc status",
+        "cc status --prometheus",
+        "cc unload --all --dry-run",
+        "cc route list",
+        "cc route add 192.0.2.0/24 reno --dry-run",
+        "bridge status",
+        "bridge status --prometheus",
+        &format!("serve --check --config {config}"),
+    ] {
+        within(&world.sender, || good(line));
+        assert!(!folder.exists(), "{line}");
+    }
+    for line in
+        ["cc route remove 192.0.2.0/24 --dry-run", "cc set vegas alpha=3pkt", "bridge remove --inside a --outside b"]
+    {
+        within(&world.sender, || refused(line, 1));
+        assert!(!folder.exists(), "{line}");
+    }
+    Ok(())
+}
+
 /// One gateway with what routes may have, several gateways, IPv6, none; exact ones and parts of them.
 pub(crate) fn a_route_is_given_back_as_it_was() -> Outcome {
     let world = World::new();

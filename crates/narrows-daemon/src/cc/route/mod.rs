@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{named, say};
 use crate::failure::Failure;
-use crate::lock;
+use crate::lock::{self, Lock};
 use entry::Entry;
 use note::{Note, Notes};
 use prefix::Prefix;
@@ -86,6 +86,11 @@ impl Way {
     fn option(&self) -> String {
         option(&self.table)
     }
+
+    /// The right to change routes. Who only looks needs none, and leaves no file.
+    fn lock(&self) -> Result<Option<Lock>, Failure> {
+        if self.dry_run { Ok(None) } else { lock::take_routes().map(Some) }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -116,7 +121,7 @@ pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
 fn add(arguments: &Add) -> Result<(), Failure> {
     let Add { prefix, controller, lock, way } = arguments;
     let registered = registered(controller)?;
-    let _lock = lock::take_routes()?;
+    let _lock = way.lock()?;
     let way = &way.usual();
     let notes = Notes::here()?;
     let table = Table { name: way.table.clone(), prefix: *prefix };
@@ -183,7 +188,7 @@ fn add(arguments: &Add) -> Result<(), Failure> {
 
 fn remove(arguments: &Remove) -> Result<(), Failure> {
     let Remove { prefix, way } = arguments;
-    let _lock = lock::take_routes()?;
+    let _lock = way.lock()?;
     let way = &way.usual();
     let notes = Notes::here()?;
     let note = notes.find(prefix, &way.table).ok_or_else(|| {
