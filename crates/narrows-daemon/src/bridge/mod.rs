@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Print the state of this host's edge routers, as JSON
+    /// Print the state of this host's edge routers, in all network namespaces, as JSON
     Status(Status),
     /// Remove an edge router without a process, and restore the host's settings
     Remove(Ends),
@@ -88,7 +88,7 @@ struct Status {
     /// And that to the WAN
     #[arg(long, value_name = "INTERFACE", requires = "inside")]
     outside: Option<String>,
-    /// In the text format of Prometheus
+    /// In the text format of Prometheus; with the label `netns`, as it is of all network namespaces
     #[arg(long)]
     prometheus: bool,
 }
