@@ -1,11 +1,15 @@
-//! Manual pages and completions of shells, from what the command line itself says.
+//! Manual pages and completions of shells, from what the command line itself says. Pages also have examples, files, exit status and
+//! other pages.
+
+mod more;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
+use clap_mangen::Man;
 
 use crate::failure::Failure;
 
@@ -25,13 +29,34 @@ pub(crate) fn write(arguments: &Arguments, mut command: Command) -> Result<(), F
         fs::create_dir_all(&manuals)?;
         fs::create_dir_all(&completions)?;
         // Before completions are made of it, which completes it by commands `help` that need no page.
-        clap_mangen::generate_to(without_help(command.clone()), &manuals)?;
+        let mut shown = without_help(command.clone());
+        shown.build();
+        pages(&shown, None, &manuals)?;
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             generate_to(shell, &mut command, "narrowsd", &completions)?;
         }
         Ok(())
     };
     written().map_err(|error| Failure::failed(format!("{}: {error}", arguments.folder.display())))
+}
+
+/// The page of a command, and those of its commands.
+fn pages(command: &Command, above: Option<&str>, folder: &Path) -> io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let below: Vec<&Command> = command.get_subcommands().filter(|below| !below.is_hide_set()).collect();
+    let names = below.iter().filter_map(|below| below.get_display_name());
+    let mut page = vec![];
+    Man::new(command.clone()).render(&mut page)?;
+    more::sections(&name, above.into_iter().chain(names)).to_writer(&mut page)?;
+    fs::write(folder.join(format!("{name}.1")), installed(&String::from_utf8_lossy(&page)))?;
+    below.into_iter().try_for_each(|below| pages(below, Some(&name), folder))
+}
+
+/// Help texts name pages by their places in the sources.
+fn installed(page: &str) -> String {
+    ["docs/how\\-to", "docs/how-to", "docs/reference"]
+        .iter()
+        .fold(page.to_owned(), |page, folder| page.replace(folder, "/usr/share/doc/narrowsd"))
 }
 
 fn without_help(command: Command) -> Command {
@@ -57,9 +82,35 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
+        for name in &names {
+            let text = fs::read_to_string(folder.join("man1").join(name)).unwrap();
+            for section in ["EXAMPLES", "FILES", "EXIT STATUS", "SEE ALSO"] {
+                assert!(text.contains(&format!(".SH \"{section}\"")) || text.contains(&format!(".SH {section}")), "{name}: {section}");
+            }
+            assert!(!text.contains("docs/"), "{name} names a page by its place in the sources: {text}");
+            let also = text.rsplit_once("SEE ALSO").unwrap().1;
+            let pages = also.replace("\\fB", " ").replace("\\fR", "").replace("\\-", "-");
+            for page in pages.split([' ', ',', '\n']).filter_map(|word| word.strip_suffix("(1)")) {
+                assert!(["ip", "nsenter", "systemctl"].contains(&page) || names.contains(&format!("{page}.1")), "{name}: {page}");
+            }
+        }
         assert!(!names.iter().any(|name| name.contains("inside-guest") || name.contains("help")), "{names:?}");
         let bash = fs::read_to_string(folder.join("completions/narrowsd.bash")).unwrap();
         assert!(bash.contains("--dry-run"), "{bash}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn examples_are_commands_that_are_understood() {
+        for (page, examples) in more::EXAMPLES {
+            for (line, _) in *examples {
+                let words = line.split_whitespace().filter(|word| *word != "\\");
+                let (place, words): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("--net="));
+                let words: Vec<&str> = words.into_iter().skip(usize::from(!place.is_empty())).collect();
+                assert_eq!(words[0], "narrowsd", "{line}");
+                crate::Arguments::command().try_get_matches_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                assert!(words.join("-").starts_with(page), "{line} is no example of {page}");
+            }
+        }
     }
 }
