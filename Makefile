@@ -226,6 +226,7 @@ mkdir -p target/package/systemd target/packages
 cp target/$(1) target/package/narrowsd
 target/narrowsd manuals target/package
 gzip --best --no-name target/package/man1/*.1
+$(PYTHON) crates/narrows-daemon/packaging/pages.py target/package/doc
 for unit in crates/narrows-daemon/packaging/systemd/*.service; do \
 	sed 's|/usr/local/bin/narrowsd|/usr/bin/narrowsd|' "$$unit" > "target/package/systemd/$${unit##*/}"; done
 endef

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -53,6 +54,24 @@ def test_examples_and_units_name_the_same_files():
         assert re.search(r"^OPTIONS=--", (PACKAGING / "examples" / name).read_text(), re.MULTILINE)
 
 
+def test_links_of_packaged_pages_lead_somewhere(tmp_path):
+    subprocess.run([sys.executable, PACKAGING / "pages.py", tmp_path], check=True)
+    there = {file.name for file in tmp_path.iterdir()}
+    assert there == {"deploy.md", "narrowsd-file.md", "wire.md", "monitoring.png"}
+    links = 0
+    for page in tmp_path.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)]*)\)", text):
+            name, _, anchor = target.partition("#")
+            assert not name or name in there, f"{page.name}: {target}"
+            aimed = (tmp_path / (name or page.name)).read_text(encoding="utf-8") if anchor else ""
+            headings = re.findall(r"^#+ (.*)$", aimed, re.MULTILINE)
+            assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, target
+            links += 1
+    assert links > 5
+    assert "- `docs/explanation/kernel.md`\n" in (tmp_path / "deploy.md").read_text(encoding="utf-8")
+
+
 COMMANDS = {
     "deb": {
         "install": "dpkg --install /package >/dev/null",
@@ -76,6 +95,7 @@ INSIDE = r"""
     gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count 'dry'
     test -s /usr/share/bash-completion/completions/narrowsd
     test -s /usr/share/doc/narrowsd/examples/senders.toml
+    test -s /usr/share/doc/narrowsd/narrowsd-file.md
     narrowsd serve --check --config /usr/share/doc/narrowsd/examples/narrowsd.toml | grep --quiet 'nothing would be run'
     if command -v systemd-analyze >/dev/null; then
         # It ends well whatever it finds: what it says of ours counts.
