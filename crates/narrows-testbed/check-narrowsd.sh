@@ -2,9 +2,11 @@
 # Runs a static narrowsd on a machine that QEMU emulates: `check-narrowsd.sh PROGRAM arm64`, on Debian's kernel 6.1 for that processor,
 # or `check-narrowsd.sh PROGRAM FOLDER`, on a kernel that `make guest-kernel` has unpacked. It loads every controller, sends 64 MiB with
 # each over the loopback, and unloads them; sends the same between two hosts through a pair of edge routers; and starts and ends the
-# near-source loop. Three minutes.
+# near-source loop. Three minutes. PROGRAM may be a .deb: Debian's dpkg for that processor installs it there first, a route names a
+# controller of it, and in the end dpkg removes it.
 set -eu
 program=$(realpath "$1")
+case $program in *.deb) installs=yes ;; *) installs= ;; esac
 here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d)
 emulated=
@@ -25,6 +27,10 @@ install() { # PACKAGE… unless there is the program
         "$here/apt.sh" install --yes --no-install-recommends "$@" cpio
     }
 }
+# What busybox does not do: device settings; and for a package, dpkg, and routes that name a controller.
+needed='busybox-static ethtool libmnl0 libc6'
+[ -z "$installs" ] || needed="$needed dpkg tar libbz2-1.0 liblzma5 libmd0 libselinux1 libpcre2-8-0 libzstd1 zlib1g libacl1 \
+    iproute2 libbpf1 libelf1 libbsd0 libcap2"
 if [ "$2" = arm64 ]; then
     dpkg --print-foreign-architectures | grep --quiet '^arm64$' || dpkg --add-architecture arm64
     install qemu-system-aarch64 qemu-system-arm ipxe-qemu
@@ -35,20 +41,22 @@ if [ "$2" = arm64 ]; then
         kernel=$(search)
     fi
     [ -n "$kernel" ] || { echo 'error: Debian has no kernel linux-image-6.1…-cloud-arm64' >&2; exit 3; }
-    fetch "$kernel:arm64" busybox-static:arm64 ethtool:arm64 libmnl0:arm64 libc6:arm64
+    # shellcheck disable=SC2086  # names are words
+    fetch "$kernel:arm64" $(printf '%s:arm64 ' $needed)
     unpacked=$work/packages
     emulator='qemu-system-aarch64 -machine virt -cpu cortex-a72'
     console=ttyAMA0
 else
     install qemu-system-x86_64 qemu-system-x86
-    fetch busybox-static ethtool libmnl0 libc6
+    # shellcheck disable=SC2086
+    fetch $needed
     unpacked=$(realpath "$2")
     emulator='qemu-system-x86_64 -machine q35 -cpu max'
     console=ttyS0
 fi
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/packages"; done
 
-for folder in bin etc lib proc sys dev run sbin www; do mkdir -p "$work/root/$folder"; done
+for folder in bin etc lib proc sys dev run sbin usr/bin www; do mkdir -p "$work/root/$folder"; done
 # What the kernel asks modprobe for.
 modules=$(basename "$unpacked"/lib/modules/*)
 mkdir -p "$work/root/lib/modules/$modules"
@@ -56,20 +64,30 @@ for module in drivers/net/veth net/sched/sch_ingress net/sched/cls_bpf; do
     cp "$unpacked/lib/modules/$modules/kernel/$module.ko" "$work/root/lib/modules/$modules/"
 done
 cp "$work/packages/bin/busybox" "$work/root/bin/"
-cp "$program" "$work/root/bin/narrowsd"
-# The only program that needs libraries.
-for file in "$work"/packages/sbin/ethtool "$work"/packages/usr/sbin/ethtool; do
-    [ ! -e "$file" ] || cp "$file" "$work/root/bin/"
+# The programs that need libraries.
+for name in sbin/ethtool usr/sbin/ethtool bin/ip bin/tar usr/bin/dpkg usr/bin/dpkg-deb usr/bin/dpkg-query usr/bin/dpkg-split; do
+    [ ! -e "$work/packages/$name" ] || cp "$work/packages/$name" "$work/root/usr/bin/"
 done
-for library in 'ld-linux-*' 'libc.so.6' 'libm.so.6' 'libmnl.so.0.*'; do
-    find "$work/packages" -name "$library" -type f -exec cp {} "$work/root/lib/" ';'
-done
-(cd "$work/root/lib" && ln -s libmnl.so.0.* libmnl.so.0)
+find "$work/packages" -name 'ld-linux-*' -type f -exec cp {} "$work/root/lib/" ';'
+find "$work/packages" -path '*-linux-gnu/lib*.so*' ! -path '*/gconv/*' -exec cp -P {} "$work/root/lib/" ';'
 ln -s lib "$work/root/lib64"
+if [ -n "$installs" ]; then
+    cp "$program" "$work/root/narrowsd.deb"
+    mkdir -p "$work/root/etc/dpkg/dpkg.cfg.d"
+    for folder in info updates triggers; do mkdir -p "$work/root/var/lib/dpkg/$folder"; done
+    touch "$work/root/var/lib/dpkg/status" "$work/root/var/lib/dpkg/available"
+    # dpkg wants them there, and this package needs neither.
+    for name in ldconfig start-stop-daemon; do
+        printf '#!/bin/sh\n' > "$work/root/usr/bin/$name"
+        chmod 755 "$work/root/usr/bin/$name"
+    done
+else
+    cp "$program" "$work/root/usr/bin/narrowsd"
+fi
 cat > "$work/root/init" <<'INIT'
 #!/bin/busybox sh
 /bin/busybox --install /bin
-export PATH=/bin
+export PATH=/usr/bin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -78,6 +96,17 @@ insmod /lib/modules/*/veth.ko; insmod /lib/modules/*/sch_ingress.ko; insmod /lib
 ip link set lo up
 dd if=/dev/zero of=/www/zeros bs=1M count=64 2>/dev/null
 uname -srm
+files() { find /usr /etc /bin /sbin /lib ! -type d | sort; }
+# By their paths: the shell prefers what busybox has of the same name.
+dpkg=/usr/bin/dpkg
+state() { /usr/bin/dpkg-query --show --showformat '${Package} ${Architecture}: ${Status}' narrowsd 2>&1; }
+if [ -e /narrowsd.deb ]; then
+    files > /run/before
+    $dpkg --install /narrowsd.deb || echo "installing failed with $?"
+    echo "installed: $(state)"
+    echo "other than in the package: [$($dpkg --verify narrowsd 2>&1)]"
+    echo "version: $(narrowsd --version), from $(command -v narrowsd)"
+fi
 for controller in newreno vegas dctcp gemini; do
     # No device of this machine states its rate.
     [ $controller = gemini ] && options='--set capacity=1Gbps' || options=
@@ -94,8 +123,8 @@ for controller in newreno vegas dctcp gemini; do
 done
 echo "left: $(cat /proc/sys/net/ipv4/tcp_available_congestion_control)"
 
-# Host a, edge routers p and f, host b: a namespace each, which lives as long as its process.
-for name in a p f b; do
+# Hosts r and s, joined; host a, edge routers p and f, host b: a namespace each, which lives as long as its process.
+for name in r s a p f b; do
     unshare -n sleep 3600 &
     eval "$name=$!"
 done
@@ -109,6 +138,30 @@ link() { # DEVICE PROCESS DEVICE PROCESS
     nsenter -t "$2" -n ip link set dev "$1" up
     nsenter -t "$4" -n ip link set dev "$3" up
 }
+if [ -e /narrowsd.deb ]; then
+    # As docs/how-to/deploy.md says, one route at both hosts.
+    link eth-r $r eth-s $s
+    nsenter -t $r -n ip address add 198.51.100.1/24 dev eth-r
+    nsenter -t $s -n ip address add 198.51.100.2/24 dev eth-s
+    narrowsd cc load gemini --set capacity=1Gbps
+    for host in $r $s; do nsenter -t $host -n narrowsd cc route add 198.51.100.0/24 gemini; done
+    nsenter -t $r -n narrowsd cc route list
+    nsenter -t $s -n httpd -f -p 80 -h /www &
+    server=$!
+    sleep 1
+    nsenter -t $r -n wget -q -O /run/got http://198.51.100.2/zeros
+    kill $server
+    narrowsd cc status gemini > /run/status
+    sed 's/^/status: /' /run/status
+    echo "the route carried $(wc -c < /run/got) bytes: $(grep flows: /run/status)"
+    $dpkg --remove narrowsd
+    echo "removing with a route ended with $?: $(state)"
+    $dpkg --install /narrowsd.deb
+    echo "installed again: $(narrowsd cc status gemini | head -1)"
+    for host in $r $s; do nsenter -t $host -n narrowsd cc route remove 198.51.100.0/24; done
+    echo "routes left: $(nsenter -t $r -n narrowsd cc route list), $(nsenter -t $r -n /usr/bin/ip route | grep -c congctl)"
+    narrowsd cc unload gemini
+fi
 link eth-a $a in-p $p; link out-p $p out-f $f; link in-f $f eth-b $b
 nsenter -t $a -n ip address add 192.0.2.1/24 dev eth-a
 nsenter -t $b -n ip address add 192.0.2.2/24 dev eth-b
@@ -131,6 +184,10 @@ echo "edge routers carried $(wc -c < /run/got) bytes, $(cmp /run/got /www/zeros 
 narrowsd bridge status | grep '"believed"'
 killall narrowsd
 sleep 1
+if [ -e /narrowsd.deb ]; then
+    $dpkg --remove narrowsd
+    echo "removing with edge routers ended with $?: $(state)"
+fi
 nsenter -t $p -n narrowsd bridge remove --inside in-p --outside out-p
 nsenter -t $f -n narrowsd bridge remove --inside in-f --outside out-f
 echo "edge routers left: $(nsenter -t $p -n narrowsd bridge status)"
@@ -148,13 +205,24 @@ sleep 3
 kill -TERM $near
 wait $near
 echo "near-source ended with $?: $(head -1 /run/near-source)"
+if [ -e /narrowsd.deb ]; then
+    narrowsd cc load vegas
+    $dpkg --remove narrowsd
+    $dpkg --purge narrowsd
+    echo "purged: $(state)"
+    files > /run/after
+    ls /var/lib/dpkg/info | grep narrowsd >> /run/after
+    find /run/narrows -size +0 -type f >> /run/after
+    echo "files left: [$(diff /run/before /run/after)]"
+    echo "kernel left: $(cat /proc/sys/net/ipv4/tcp_available_congestion_control) [$(ls /sys/fs/bpf)]"
+fi
 poweroff -f
 INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . | cpio --quiet --create --format=newc | gzip -1 > "$work/initrd")
 # In the background, so that it ends with this script; and without the terminal, whose settings it would change.
 # shellcheck disable=SC2086  # options are words
-timeout 600 $emulator -smp 1 -m 1024 -nographic -no-reboot -net none -kernel "$unpacked"/boot/vmlinuz-* \
+timeout 900 $emulator -smp 1 -m 1024 -nographic -no-reboot -net none -kernel "$unpacked"/boot/vmlinuz-* \
     -initrd "$work/initrd" -append "console=$console panic=-1 quiet" < /dev/null > "$work/said" 2>&1 &
 emulated=$!
 wait "$emulated" || true
@@ -172,3 +240,17 @@ must_say '^edge routers carried 67108864 bytes, unchanged'
 [ "$(grep --count '"believed": [1-9]' "$work/said")" = 2 ] || { echo 'error: an edge router believed nothing' >&2; exit 1; }
 must_say '^edge routers left: \[\]'
 must_say '^near-source ended with 0: listens to 1'
+if [ -n "$installs" ]; then
+    must_say '^installed: narrowsd [a-z0-9]*: install ok installed'
+    must_say '^other than in the package: \[\]'
+    must_say '^version: narrowsd .*, from /usr/bin/narrowsd'
+    must_say '^198\.51\.100\.0/24 uses narrows_gemini (table main): in force'
+    must_say '^the route carried 67108864 bytes:.*flows: 0 now, 2 since'
+    must_say '^removing with a route ended with 1: narrowsd .* ok installed'
+    must_say '^installed again: gemini: registered as narrows_gemini, pinned'
+    must_say '^routes left: no route was changed, 0'
+    must_say '^removing with edge routers ended with 1: narrowsd .* ok installed'
+    must_say '^purged: dpkg-query: no packages found'
+    must_say '^files left: \[\]'
+    must_say '^kernel left: reno cubic *\[\]'
+fi
