@@ -85,13 +85,19 @@ mod tests {
         for name in &names {
             let text = fs::read_to_string(folder.join("man1").join(name)).unwrap();
             for section in ["EXAMPLES", "FILES", "EXIT STATUS", "SEE ALSO"] {
-                assert!(text.contains(&format!(".SH \"{section}\"")) || text.contains(&format!(".SH {section}")), "{name}: {section}");
+                assert!(
+                    text.contains(&format!(".SH \"{section}\"")) || text.contains(&format!(".SH {section}")),
+                    "{name}: {section}"
+                );
             }
             assert!(!text.contains("docs/"), "{name} names a page by its place in the sources: {text}");
             let also = text.rsplit_once("SEE ALSO").unwrap().1;
             let pages = also.replace("\\fB", " ").replace("\\fR", "").replace("\\-", "-");
             for page in pages.split([' ', ',', '\n']).filter_map(|word| word.strip_suffix("(1)")) {
-                assert!(["ip", "nsenter", "systemctl"].contains(&page) || names.contains(&format!("{page}.1")), "{name}: {page}");
+                assert!(
+                    ["ip", "nsenter", "systemctl"].contains(&page) || names.contains(&format!("{page}.1")),
+                    "{name}: {page}"
+                );
             }
         }
         assert!(!names.iter().any(|name| name.contains("inside-guest") || name.contains("help")), "{names:?}");
@@ -108,7 +114,9 @@ mod tests {
                 let (place, words): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("--net="));
                 let words: Vec<&str> = words.into_iter().skip(usize::from(!place.is_empty())).collect();
                 assert_eq!(words[0], "narrowsd", "{line}");
-                crate::Arguments::command().try_get_matches_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                crate::Arguments::command()
+                    .try_get_matches_from(&words)
+                    .unwrap_or_else(|error| panic!("{line}: {error}"));
                 assert!(words.join("-").starts_with(page), "{line} is no example of {page}");
             }
         }

@@ -107,7 +107,10 @@ const TESTS: &[Test] = &[
     ),
     ("interfaces_of_bare_packets_are_joined_too", bridge::interfaces_of_bare_packets_are_joined_too),
     ("what_was_set_is_put_back_and_nothing_stays", bridge::what_was_set_is_put_back_and_nothing_stays),
-    ("an_interface_that_goes_is_named_and_the_other_restored", bridge::an_interface_that_goes_is_named_and_the_other_restored),
+    (
+        "an_interface_that_goes_is_named_and_the_other_restored",
+        bridge::an_interface_that_goes_is_named_and_the_other_restored,
+    ),
     ("how_many_packets_a_second_and_how_long_each_takes", bridge::how_many_packets_a_second_and_how_long_each_takes),
     (
         "goodput_is_that_of_the_simulation_of_the_same_file",

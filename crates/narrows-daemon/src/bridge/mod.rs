@@ -494,7 +494,8 @@ fn lost_interface(place: &Place, pair: &Pair) -> Option<Failure> {
 
 /// Said at both ends, each of the other.
 fn signs_differ(peer: &str, far: Option<u8>, near: Option<u8>) -> String {
-    let sign = |sign: Option<u8>| sign.filter(|sign| *sign > 0).map_or("none".to_owned(), |sign| format!("--sign {sign}"));
+    let sign =
+        |sign: Option<u8>| sign.filter(|sign| *sign > 0).map_or("none".to_owned(), |sign| format!("--sign {sign}"));
     format!(
         "{peer} has {}, this edge has {}: no packet of a host without ECN is disguised until both have the same",
         sign(far),

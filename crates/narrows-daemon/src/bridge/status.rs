@@ -136,9 +136,13 @@ fn in_kernel(passed: &[Passed; 2]) -> Value {
 
 const UP: Metric =
     Metric("narrows_bridge_alive", "gauge", "Whether the bridge has a process; the kernel forwards without it.");
-const CONNECTED: Metric = Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers; absent until it was asked.");
-const SAME_SIGN: Metric =
-    Metric("narrows_bridge_same_sign", "gauge", "Whether both edges have the same --sign, once the far edge has said its.");
+const CONNECTED: Metric =
+    Metric("narrows_bridge_connected", "gauge", "Whether the far edge answers; absent until it was asked.");
+const SAME_SIGN: Metric = Metric(
+    "narrows_bridge_same_sign",
+    "gauge",
+    "Whether both edges have the same --sign, once the far edge has said its.",
+);
 const ROUND_TRIP: Metric = Metric("narrows_bridge_round_trip_seconds", "gauge", "RTT to the far edge, smoothed.");
 const DELAY: Metric = Metric(
     "narrows_bridge_delay_seconds",
@@ -240,7 +244,9 @@ mod tests {
         let without = metrics(&[idle.clone()]);
         assert!(without.contains("narrows_bridge_alive") && !without.contains("narrows_bridge_connected"), "{without}");
         idle["alive"] = false.into();
-        assert!(metrics(&[idle]).contains("narrows_bridge_connected{netns=\"c\",inside=\"eth1\",outside=\"eth0\"} 0\n"));
+        assert!(
+            metrics(&[idle]).contains("narrows_bridge_connected{netns=\"c\",inside=\"eth1\",outside=\"eth0\"} 0\n")
+        );
         let text = metrics(&[state("a"), state("b")]);
         let series: Vec<&str> = text
             .lines()

@@ -29,7 +29,8 @@ pub(super) fn take(controller: &Controller) -> Result<String, Failure> {
         return Ok(before);
     }
     let note = file(controller, "default");
-    let cookie = narrows_kernel::cookie_here().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
+    let cookie =
+        narrows_kernel::cookie_here().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
     fs::write(&note, format!("{cookie} {before}\n")).map_err(|error| unusable(&note, &error))?;
     fs::write(SYSCTL, controller.registered).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
     Ok(before)

@@ -41,7 +41,10 @@ pub(super) const EXAMPLES: &[Examples] = &[
                 "Join two interfaces; the other edge router has the names in turn:",
             ),
             ("narrowsd bridge status", "Show how edge routers fare:"),
-            ("narrowsd bridge remove --inside eth1 --outside eth0", "Restore the interfaces once its process has ended:"),
+            (
+                "narrowsd bridge remove --inside eth1 --outside eth0",
+                "Restore the interfaces once its process has ended:",
+            ),
         ],
     ),
     (
@@ -53,7 +56,10 @@ pub(super) const EXAMPLES: &[Examples] = &[
     ),
     (
         "narrowsd-bridge-remove",
-        &[("narrowsd bridge remove --inside eth1 --outside eth0", "Restore the interfaces once its process has ended:")],
+        &[(
+            "narrowsd bridge remove --inside eth1 --outside eth0",
+            "Restore the interfaces once its process has ended:",
+        )],
     ),
     (
         "narrowsd-cc",
@@ -69,7 +75,10 @@ pub(super) const EXAMPLES: &[Examples] = &[
         "narrowsd-cc-load",
         &[
             ("narrowsd cc load gemini --set capacity=10Gbps --set t=2ms", "Load it until it is unloaded:"),
-            ("narrowsd cc load vegas --default --foreground", "Make it the default until Ctrl-C, then restore the previous one:"),
+            (
+                "narrowsd cc load vegas --default --foreground",
+                "Make it the default until Ctrl-C, then restore the previous one:",
+            ),
             ("narrowsd cc load mine.bpf.c", "Compile and load a controller of your own:"),
         ],
     ),
@@ -116,13 +125,23 @@ pub(super) const EXAMPLES: &[Examples] = &[
             ),
         ],
     ),
-    ("narrowsd-cc-route-remove", &[("narrowsd cc route remove 198.51.100.0/24", "Restore the route as it was before:")]),
-    ("narrowsd-cc-route-list", &[("narrowsd cc route list", "Show which routes name a controller, and whether they do still:")]),
+    (
+        "narrowsd-cc-route-remove",
+        &[("narrowsd cc route remove 198.51.100.0/24", "Restore the route as it was before:")],
+    ),
+    (
+        "narrowsd-cc-route-list",
+        &[("narrowsd cc route list", "Show which routes name a controller, and whether they do still:")],
+    ),
 ];
 
 /// Where there is something of a command and of its commands.
 const FILES: &[(&str, &str, &str)] = &[
-    ("narrowsd-serve", "/etc/narrows/narrowsd.toml", "What the host runs; /usr/share/doc/narrowsd/narrowsd-file.md has its keys."),
+    (
+        "narrowsd-serve",
+        "/etc/narrows/narrowsd.toml",
+        "What the host runs; /usr/share/doc/narrowsd/narrowsd-file.md has its keys.",
+    ),
     ("narrowsd-cc", "/etc/narrows/CONTROLLER.conf", "OPTIONS of the unit narrowsd@CONTROLLER.service."),
     ("narrowsd-bridge", "/etc/narrows/bridge-NAME.conf", "OPTIONS of the unit narrowsd-bridge@NAME.service."),
     ("narrowsd-near-source", "/etc/narrows/senders.toml", "Senders of the unit narrowsd-near-source.service."),

@@ -504,7 +504,11 @@ pub(crate) fn what_was_set_is_put_back_and_nothing_stays() -> Outcome {
 pub(crate) fn an_interface_that_goes_is_named_and_the_other_restored() -> Outcome {
     for (command, side, said) in [
         ("qdisc del", 1, "another program has removed the edge router's programs from nbo0\n  help: start it again"),
-        ("link delete", 0, "the interface nbi0 is gone, and nothing is forwarded\n  help: start it again when nbi0 is back"),
+        (
+            "link delete",
+            0,
+            "the interface nbi0 is gone, and nothing is forwarded\n  help: start it again when nbi0 is back",
+        ),
     ] {
         let site = Site::new(false);
         let bridge = site.bridge(0, "");
