@@ -46,7 +46,8 @@ fn pages(command: &Command, above: Option<&str>, folder: &Path) -> io::Result<()
     let below: Vec<&Command> = command.get_subcommands().filter(|below| !below.is_hide_set()).collect();
     let names = below.iter().filter_map(|below| below.get_display_name());
     let mut page = vec![];
-    Man::new(command.clone()).render(&mut page)?;
+    let source = concat!("narrowsd ", env!("CARGO_PKG_VERSION"));
+    Man::new(command.clone()).source(source).manual("Narrows").render(&mut page)?;
     more::sections(&name, above.into_iter().chain(names)).to_writer(&mut page)?;
     fs::write(folder.join(format!("{name}.1")), installed(&String::from_utf8_lossy(&page)))?;
     below.into_iter().try_for_each(|below| pages(below, Some(&name), folder))
