@@ -117,7 +117,7 @@ pub enum Event<P> {
         link: u32,
         /// What it tells.
         feedback: Feedback,
-        /// The packet, which goes on as others do.
+        /// The packet, which goes on as others do; whether this port has marked it is not said.
         packet: P,
     },
     /// A packet is about to enter a bridge: the driver decides what crosses it. See [`Network::cross`].

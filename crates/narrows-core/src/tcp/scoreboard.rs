@@ -116,7 +116,8 @@ pub(super) struct Scoreboard {
     scan: u64,
     /// Where the detector by time goes on among segments sent once, unless the first record is further.
     time_scan: u64,
-    /// The ranges of the report before, as they travel, while something is reported: what it newly told is known.
+    /// The ranges of the last report, as they travel: a range that is seen again brings nothing new. Valid only while `sacked > 0`, as
+    /// what is reported is forgotten all at once or not at all.
     reported: [(u32, u32); 3],
     /// Lost and to be retransmitted, in order.
     to_resend: VecDeque<u64>,

@@ -18,7 +18,8 @@
 //!
 //! Invariants: every entry in `near` belongs to one of the [`PLACES`] buckets at and after `base`, the first of them to bucket
 //! `first` if that is known; every entry in `far` or `beyond` to a page that begins later, at `turn_at` or after it; `open` is
-//! sorted, latest first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
+//! sorted, latest first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at;
+//! `near_until` is `turn_at` while nothing is open, else 0.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -529,49 +530,73 @@ mod tests {
         ]
     }
 
-    fn other((time, key): Entry) -> (u64, Popped) {
-        (time, Popped::Other(key))
+    const LINKS: u32 = 4;
+
+    fn found((time, key): Entry) -> (u64, Popped) {
+        let link = u32::try_from(key).ok().filter(|&key| key < LINKS);
+        (time, link.map_or(Popped::Other(key), Popped::Link))
+    }
+
+    /// Does the same with a wheel and a heap. The first keys are links', of which none has two entries.
+    fn compare_with_a_heap<const GUESSED: bool>(ops: Vec<Op>, width_bits: u32) -> Result<(), TestCaseError> {
+        let mut wheel = Wheel::new(width_bits, (0..LINKS).map(u64::from));
+        let mut heap = BinaryHeap::<Reverse<Entry>>::new();
+        let mut now = 0;
+        for op in ops {
+            prop_assert_eq!(wheel.next_at(), heap.peek().map(|Reverse(entry)| entry.0));
+            match op {
+                Op::Push { ahead, key } => {
+                    let entry = (now + ahead, key);
+                    match found(entry).1 {
+                        Popped::Link(_) if heap.iter().any(|Reverse((_, other))| *other == key) => continue,
+                        Popped::Link(link) => wheel.push_link::<GUESSED>(link, entry.0, link + 10),
+                        Popped::Other(_) => wheel.push(entry),
+                    }
+                    heap.push(Reverse(entry));
+                }
+                Op::Guess if GUESSED => {
+                    if let Some((link, front)) = wheel.probably_next() {
+                        prop_assert!(
+                            front == link + 10 && heap.iter().any(|Reverse(entry)| entry.1 == u64::from(link))
+                        );
+                    }
+                }
+                Op::Guess => {}
+                Op::Pop { window, most } => {
+                    let until = now + window;
+                    for turn in 0..most {
+                        if GUESSED && turn % 2 == 1 {
+                            wheel.probably_next();
+                        }
+                        let due = heap.peek().is_some_and(|Reverse(entry)| entry.0 <= until);
+                        let expected = if due { heap.pop().map(|Reverse(entry)| entry) } else { None };
+                        prop_assert_eq!(wheel.pop::<GUESSED>(until), expected.map(found));
+                        now = expected.map_or(until, |entry| entry.0);
+                        if expected.is_none() {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        while let Some(Reverse(entry)) = heap.pop() {
+            prop_assert_eq!(wheel.pop::<GUESSED>(u64::MAX), Some(found(entry)));
+        }
+        prop_assert_eq!(wheel.pop::<GUESSED>(u64::MAX), None);
+        prop_assert_eq!(wheel.next_at(), None);
+        Ok(())
     }
 
     proptest! {
         #[test]
         fn the_wheel_pops_what_a_heap_pops(
-            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16,
+            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16, guessed: bool,
         ) {
-            let mut wheel = Wheel::new(width_bits, std::iter::empty());
-            let mut heap = BinaryHeap::new();
-            let mut now = 0;
-            for op in ops {
-                prop_assert_eq!(wheel.next_at(), heap.peek().map(|Reverse(entry): &Reverse<Entry>| entry.0));
-                match op {
-                    Op::Push { ahead, key } => {
-                        wheel.push((now + ahead, key));
-                        heap.push(Reverse((now + ahead, key)));
-                    }
-                    // None of these is a link.
-                    Op::Guess => prop_assert_eq!(wheel.probably_next(), None),
-                    Op::Pop { window, most } => {
-                        let until = now + window;
-                        for turn in 0..most {
-                            if turn % 2 == 1 {
-                                wheel.probably_next();
-                            }
-                            let due = heap.peek().is_some_and(|Reverse(entry)| entry.0 <= until);
-                            let expected = if due { heap.pop().map(|Reverse(entry)| entry) } else { None };
-                            prop_assert_eq!(wheel.pop::<true>(until), expected.map(other));
-                            now = expected.map_or(until, |entry| entry.0);
-                            if expected.is_none() {
-                                break;
-                            }
-                        }
-                    }
-                }
+            if guessed {
+                compare_with_a_heap::<true>(ops, width_bits)?;
+            } else {
+                compare_with_a_heap::<false>(ops, width_bits)?;
             }
-            while let Some(Reverse(entry)) = heap.pop() {
-                prop_assert_eq!(wheel.pop::<true>(u64::MAX), Some(other(entry)));
-            }
-            prop_assert_eq!(wheel.pop::<true>(u64::MAX), None);
-            prop_assert_eq!(wheel.next_at(), None);
         }
 
         #[test]

@@ -17,7 +17,7 @@ pub enum Next {
     },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
-    /// Anything else, which [`Network::event`] has.
+    /// Anything else, to be taken from [`Network::event`] before the next is asked for.
     Aside,
 }
 
@@ -39,6 +39,7 @@ impl<P: Payload> Network<P> {
     /// For [`event`](Self::event) to take.
     #[inline(never)]
     pub(super) fn put_aside(&mut self, now: Time, event: Event<P>) -> Option<(Time, Next)> {
+        debug_assert!(self.aside.is_none(), "the last event was not taken");
         self.aside = Some(event);
         Some((now, Next::Aside))
     }

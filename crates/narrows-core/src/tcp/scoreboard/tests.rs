@@ -69,6 +69,8 @@ proptest! {
         let mut board = Scoreboard::default();
         let (mut una, mut sent, mut total) = (0u64, 0u64, 0u64);
         let mut known: Vec<bool> = Vec::new();
+        // What a receiver reports: what it got last, and before that.
+        let mut reports = [(0u64, 0u64); 3];
         for (tick, op) in ops.into_iter().enumerate() {
             let now = Time::ZERO + Span::from_us(tick as u64);
             let mut delivered = Delivered::default();
@@ -91,8 +93,15 @@ proptest! {
                 }
                 Op::Sack(from, count) => {
                     let (from, to) = ((una + 1 + from).min(sent), (una + 1 + from + count).min(sent));
-                    board.sack(seq(from), seq(to), seq(una), &mut delivered);
-                    known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
+                    reports = [(from, to), reports[0], reports[1]];
+                    let ranges = reports.map(|(from, to)| if from > una { (from, to) } else { (sent, sent) });
+                    let (mut other, mut same) = (board.clone(), Delivered::default());
+                    board.sack_all(ranges.map(|(from, to)| (seq(from), seq(to))), seq(una), &mut delivered);
+                    for (from, to) in ranges {
+                        other.sack(seq(from), seq(to), seq(una), &mut same);
+                        known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
+                    }
+                    prop_assert_eq!(delivered, same, "what the report before had is not looked up again");
                 }
                 Op::LoseByCount => { board.lose_by_count(3, false, &mut |_, _, _| {}); }
                 Op::LoseByTime(wait) => {
