@@ -271,7 +271,7 @@ impl Wheel {
         }
     }
 
-    /// Moves a crowded bucket to `open`, sorted.
+    /// Moves a crowded bucket to `open`, sorted; for [`pop_open`](Self::pop_open), which notes it.
     #[inline(never)]
     fn sort(&mut self, bucket: u64) {
         let mut node = self.take(bucket);
@@ -282,7 +282,6 @@ impl Wheel {
             node = next;
         }
         self.open.sort_unstable_by(|a, b| b.cmp(a));
-        self.note_ends();
     }
 
     #[inline(never)]
