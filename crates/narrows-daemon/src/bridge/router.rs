@@ -104,8 +104,6 @@ pub(super) struct Router {
     out: VecDeque<Sent>,
     /// The session in which this end marks, and since when.
     session: Option<(u32, Time)>,
-    /// The DSCP of the far edge's disguised packets, 0 for none, once it has said so.
-    far_sign: Option<u8>,
     /// How many frames from outside had gone past when the last one came.
     past: Option<u32>,
     pub(super) counters: Counters,
@@ -124,7 +122,6 @@ impl Router {
             sizes: vec![Size::default(); SIZES as usize].into_boxed_slice(),
             out: VecDeque::new(),
             session: None,
-            far_sign: None,
             past: None,
             counters: Counters::default(),
             given,
@@ -232,14 +229,14 @@ impl Router {
         self.given.sign
     }
 
-    /// That of the far edge, 0 for none; `None` until it has said so.
+    /// That of the far edge, 0 for none; `None` until it has said so, as [`End::far_sign`] has it.
     pub(super) const fn far_sign(&self) -> Option<u8> {
-        self.far_sign
+        self.end.far_sign()
     }
 
     /// Whether the far edge has another sign, or only one of both has one.
     pub(super) fn is_sign_another(&self) -> bool {
-        self.far_sign.is_some_and(|far| far != self.given.sign.unwrap_or_default())
+        self.far_sign().is_some_and(|far| far != self.given.sign.unwrap_or_default())
     }
 
     /// The machine, to read.
@@ -312,12 +309,8 @@ impl Router {
                 }
                 Message::Acknowledgement { session, number, tries }
             }
-            Ok(Opened::Greeting { clock, token, sign }) => {
-                self.far_sign = Some(sign);
-                Message::Greeting { clock, token }
-            }
-            Ok(Opened::Welcome { token, session, sign }) => {
-                self.far_sign = Some(sign);
+            Ok(Opened::Greeting { clock, token, .. }) => Message::Greeting { clock, token },
+            Ok(Opened::Welcome { token, session, .. }) => {
                 self.session = Some((session, now));
                 self.sizes.fill(Size::default());
                 Message::Welcome { token, session }

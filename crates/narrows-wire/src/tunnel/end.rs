@@ -29,13 +29,13 @@ pub enum Opened<'a> {
         /// As which of its tries it came.
         tries: u8,
     },
-    /// It asks for a session. Each greeting is opened once.
+    /// It asks for a session. Each greeting is opened once, unless this end was made anew since: it may be a recording.
     Greeting {
         /// Above those of all earlier ones.
         clock: u64,
         /// Drawn anew for each.
         token: u64,
-        /// The DSCP of disguised packets there; 0 for none.
+        /// The DSCP of disguised packets there, when it was sent; 0 for none. What holds now is [`End::far_sign`].
         sign: u8,
     },
     /// It answers the last greeting.
@@ -47,6 +47,16 @@ pub enum Opened<'a> {
         /// As of a greeting.
         sign: u8,
     },
+}
+
+/// What is kept of a greeting.
+#[derive(Clone, Copy)]
+struct Greeting {
+    clock: u64,
+    token: u64,
+    /// Which of the keys it was made with.
+    with: usize,
+    sign: u8,
 }
 
 /// One end of a tunnel: seals what its machine says, and opens what the far end said, once.
@@ -64,10 +74,12 @@ pub struct End {
     greeted: Option<(u64, u64)>,
     /// In which this end marks.
     sending: Option<Session>,
-    /// In which the far end does.
-    receiving: Option<(Session, Window)>,
-    /// The far end's last greeting: its clock and token, and which of the keys it was made with.
-    greeting: Option<(u64, u64, usize)>,
+    /// In which the far end does, and the sign of the greeting that asked for it.
+    receiving: Option<(Session, Window, u8)>,
+    /// The far end's last greeting.
+    greeting: Option<Greeting>,
+    /// What the far end has said of its disguised packets since this end was made.
+    far_sign: Option<u8>,
     /// Tokens of the far end's greetings, and their order.
     tokens: BTreeSet<u64>,
     order: VecDeque<u64>,
@@ -88,6 +100,7 @@ impl End {
             sending: None,
             receiving: None,
             greeting: None,
+            far_sign: None,
             tokens: BTreeSet::new(),
             order: VecDeque::new(),
         }
@@ -98,6 +111,13 @@ impl End {
     pub fn with_sign(self, sign: u8) -> End {
         debug_assert!(sign <= MAX_SIGN);
         End { sign, ..self }
+    }
+
+    /// The DSCP of the far end's disguised packets, 0 for none; `None` until it has said so, and that was no recording: a welcome is
+    /// valid for the last greeting alone, and a greeting's sign counts from the first marked packet of the session that it asked for,
+    /// whose keys depend on this end's salt.
+    pub const fn far_sign(&self) -> Option<u8> {
+        self.far_sign
     }
 
     /// Asks for a session, in a packet of this path. The nonce is drawn by the system for this greeting alone.
@@ -122,10 +142,10 @@ impl End {
         token: u64,
         session: u32,
     ) -> Option<[u8; WELCOME]> {
-        let (clock, _, with) = self.greeting.filter(|&(_, asked, _)| asked == token)?;
+        let Greeting { clock, with, sign, .. } = self.greeting.filter(|greeting| greeting.token == token)?;
         let (key, asked) = &self.asked[with];
         let agreed = Agreed { clock, token, session, salt: *salt };
-        self.receiving = Some((Session::new(key, &self.far, &agreed), Window::new()));
+        self.receiving = Some((Session::new(key, &self.far, &agreed), Window::new(), sign));
         let mut bytes = [0; WELCOME];
         bytes[..HEADER].copy_from_slice(&header(Kind::Welcome, self.sign, self.near.tunnel()));
         bytes[HEADER..28].copy_from_slice(nonce);
@@ -151,7 +171,7 @@ impl End {
 
     /// Acknowledges a marked packet. `None` if its session is over.
     pub fn acknowledge(&self, session: u32, number: u32, tries: u8) -> Option<[u8; ACKNOWLEDGEMENT]> {
-        let (of, _) = self.receiving.as_ref().filter(|(of, _)| of.number == session)?;
+        let (of, ..) = self.receiving.as_ref().filter(|(of, ..)| of.number == session)?;
         let numbered = acknowledgement(self.near.tunnel(), session, number, tries);
         let tag = of.acknowledgement.tag(&numbered, &[]);
         let mut bytes = [0; ACKNOWLEDGEMENT];
@@ -174,13 +194,14 @@ impl End {
         let genuine = |yes: bool| if yes { Ok(()) } else { Err(Refusal::Unauthenticated) };
         match read {
             Unverified::Marked { shim, tag, inner } => {
-                let (session, window) = (self.receiving.as_mut())
-                    .filter(|(session, _)| session.number == shim.session)
+                let (session, window, sign) = (self.receiving.as_mut())
+                    .filter(|(session, ..)| session.number == shim.session)
                     .ok_or(Refusal::UnknownSession)?;
                 genuine(session.marked.is_tag(&shim.bytes(self.near.tunnel()), inner, tag))?;
                 if !window.take(shim.number, shim.tries) {
                     return Err(Refusal::Replayed);
                 }
+                self.far_sign = Some(*sign);
                 Ok(Opened::Marked(shim, inner))
             }
             Unverified::Acknowledgement { session, number, tries, tag } => {
@@ -196,7 +217,7 @@ impl End {
                 if !self.remember(token) {
                     return Err(Refusal::Replayed);
                 }
-                self.greeting = Some((clock, token, with));
+                self.greeting = Some(Greeting { clock, token, with, sign });
                 Ok(Opened::Greeting { clock, token, sign })
             }
             Unverified::Welcome { sign, nonce, token, session, salt, tag } => {
@@ -204,6 +225,7 @@ impl End {
                 let (clock, _) = self.greeted.take_if(|(_, asked)| *asked == token).ok_or(Refusal::Unasked)?;
                 let agreed = Agreed { clock, token, session, salt };
                 self.sending = Some(Session::new(&self.key, &self.near, &agreed));
+                self.far_sign = Some(sign);
                 Ok(Opened::Welcome { token, session, sign })
             }
         }

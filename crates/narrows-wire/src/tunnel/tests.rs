@@ -201,6 +201,17 @@ fn each_end_is_told_the_sign_of_the_other() {
     let welcome = right.welcome(path().reversed(), (&NONCE, &SALT_BYTES), 2, 5).unwrap();
     let opened = Opened::Welcome { token: 2, session: 5, sign: MAX_SIGN };
     assert_eq!(left.open(path().reversed(), &welcome), Some(Ok(opened)));
+    assert_eq!((left.far_sign(), right.far_sign()), (Some(MAX_SIGN), None), "the greeting may be a recording");
+    let mut forged = marked(&left, shim(3, 1), &[0x45; 60]);
+    forged[40] ^= 1;
+    assert_eq!((right.open(path(), &forged), right.far_sign()), (Some(Err(Refusal::Unauthenticated)), None));
+    assert!(right.open(path(), &marked(&left, shim(3, 1), &[0x45; 60])).unwrap().is_ok());
+    assert_eq!(right.far_sign(), Some(44), "who marks has the salt of the welcome");
+    // A greeting that is answered changes nothing until then.
+    let greeting_of_another = ends()[0].greet(path(), &NONCE, 3, 4);
+    assert!(right.open(path(), &greeting_of_another).unwrap().is_ok());
+    right.welcome(path().reversed(), (&NONCE, &SALT_BYTES), 4, 6).unwrap();
+    assert_eq!(right.far_sign(), Some(44));
     greeting[1] = MAX_SIGN + 1;
     assert_eq!(right.open(path(), &greeting), Some(Err(Refusal::Malformed)), "no DSCP");
 }

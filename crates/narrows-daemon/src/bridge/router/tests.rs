@@ -190,6 +190,9 @@ fn a_sign_of_one_edge_alone_is_known_at_both_and_nothing_is_disguised() {
         assert!(pair.routers.iter().all(|router| router.far_sign().is_none() && !router.is_sign_another()));
         let first = sample::tcp(false, 14, 2, 0, &[0; 10]);
         assert_eq!(pair.cross(at(0), &first), [first]);
+        let far_signs = |pair: &Pair| pair.routers.each_ref().map(Router::far_sign);
+        assert_eq!(far_signs(&pair), [Some(signs[1].unwrap_or(0)), None], "a greeting alone may be a recording");
+        pair.cross(at(0), &data(false, 14, 0));
         let known = pair.routers.each_ref().map(|router| (router.far_sign(), router.is_sign_another()));
         let differ = signs[0] != signs[1];
         assert_eq!(known, [(Some(signs[1].unwrap_or(0)), differ), (Some(signs[0].unwrap_or(0)), differ)], "{signs:?}");
@@ -198,6 +201,40 @@ fn a_sign_of_one_edge_alone_is_known_at_both_and_nothing_is_disguised() {
             let [_, out] = pair.take(at_router, at(1), Side::Inside, &plain);
             assert_eq!(out == [plain.clone()], differ || sign.is_none(), "{signs:?}");
         }
+    }
+}
+
+/// A recorded greeting says what the far edge's sign once was. An edge that was restarted has seen no token.
+#[test]
+fn a_replayed_greeting_changes_no_sign() {
+    for (before, after) in [(None, Some(SIGN)), (Some(SIGN), None), (Some(SIGN + 1), Some(SIGN))] {
+        let left = |sign, clock| Router::new(RouterConfig { sign, clock, ..given("left", "right", 14) });
+        let right = || Router::new(given("right", "left", 14));
+        let first = sample::tcp(false, 14, 2, 0, &[0; 10]);
+        let mut pair = Pair { routers: [left(before, 1_000), right()], link: 14 };
+        let [_, recorded] = pair.take(0, at(0), Side::Inside, &first);
+        let mut pair = Pair { routers: [left(after, 2_000), right()], link: 14 };
+        pair.cross(at(0), &first);
+        pair.cross(at(0), &data(false, 14, 0));
+        let known = (Some(after.unwrap_or(0)), after != Some(SIGN));
+        let signs = |pair: &Pair| (pair.routers[1].far_sign(), pair.routers[1].is_sign_another());
+        assert_eq!(signs(&pair), known);
+        // It is stale at first, and after a long silence answered: with what it says nobody marks.
+        for ms in [1, 20_000] {
+            pair.take(1, at(ms), Side::Outside, &recorded[0]);
+            assert_eq!(signs(&pair), known, "at {ms} ms");
+        }
+        pair.routers[1] = right();
+        let [_, welcome] = pair.take(1, at(20_000), Side::Outside, &recorded[0]);
+        assert_eq!((welcome.len(), signs(&pair)), (1, (None, false)), "it is answered, and no more");
+        let plain = sample::tcp(false, 14, 0, 10, &[]);
+        let [_, out] = pair.take(1, at(20_000), Side::Inside, &plain);
+        assert_eq!(out, [sample::tcp(false, 14, SIGN << 2 | 2, 10, &[])]);
+        // The far edge's own greeting is newer, and it marks with what it agrees on.
+        pair.routers[0] = left(after, 3_000);
+        pair.cross(at(20_001), &data(false, 14, 1));
+        pair.cross(at(20_001), &data(false, 14, 2));
+        assert_eq!(signs(&pair), known);
     }
 }
 
