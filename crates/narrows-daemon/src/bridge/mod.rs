@@ -450,7 +450,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
                 warn_of_other_inside(place, pair, now);
             }
             let far_sign = work.with_router(|router, _| router.far_sign().filter(|_| router.is_sign_another()));
-            if far_sign.is_some() && far_sign != std::mem::replace(&mut warned_sign, far_sign) {
+            if is_news(&mut warned_sign, far_sign) {
                 eprintln!("warning: {}", signs_differ(&run.peer, far_sign, run.sign));
             }
             let unheard =
@@ -490,6 +490,12 @@ fn lost_interface(place: &Place, pair: &Pair) -> Option<Failure> {
         Failure::failed(format!("the interface {name} is gone, and nothing is forwarded"))
             .help(format!("start it again when {name} is back; {restores}"))
     })
+}
+
+/// Whether another sign of the far edge is to be warned of: once, and again after the signs were the same.
+fn is_news(warned: &mut Option<u8>, other: Option<u8>) -> bool {
+    let before = std::mem::replace(warned, other);
+    other.is_some() && other != before
 }
 
 /// Said at both ends, each of the other.
@@ -593,6 +599,14 @@ mod tests {
         assert!(written("bridge --inside a --outside b --peer far --key secret").is_err(), "it has no rate");
         let removed = written("bridge remove --inside a --outside b").unwrap();
         assert!(removed.run.is_none() && matches!(removed.verb, Some(Verb::Remove(_))));
+    }
+
+    #[test]
+    fn another_sign_is_warned_of_once_until_signs_are_the_same() {
+        let mut warned = None;
+        let seen = [None, Some(45), Some(45), Some(0), Some(45), None, None, Some(45), Some(45)];
+        let warns = seen.map(|other| is_news(&mut warned, other));
+        assert_eq!(warns, [false, true, false, true, true, false, false, true, false]);
     }
 
     #[test]
