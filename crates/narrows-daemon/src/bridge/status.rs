@@ -230,15 +230,49 @@ fn seconds(span: Span) -> f64 {
 mod tests {
     use super::*;
 
+    fn state(netns: &str) -> Value {
+        json!({
+            "netns": netns, "inside": "eth1", "outside": "eth0", "alive": true, "connected": true,
+            "round_trip_us": 10, "delay_us": {"p50": 1, "p99": 2, "most": 3}, "kernel": {"inside": {"diverted": 1}},
+            "frames": {"late": 0}, "refused": {"replayed": 0}, "transmitted": {"repaired": 1}, "received": {"strays": 0},
+        })
+    }
+
+    #[test]
+    fn signs_are_the_same_or_not_or_not_known() {
+        for (near, far, same) in [
+            (json!(44), json!(44), Some(1)),
+            (json!(44), json!(0), Some(0)),
+            (Value::Null, json!(44), Some(0)),
+            (Value::Null, json!(0), Some(1)),
+            (json!(44), Value::Null, None),
+        ] {
+            let mut state = state("d");
+            (state["sign"], state["far_sign"]) = (near, far);
+            let text = metrics(&[state]);
+            let series = "narrows_bridge_same_sign{netns=\"d\",inside=\"eth1\",outside=\"eth0\"} ";
+            let said = text.lines().find_map(|line| line.strip_prefix(series)?.parse().ok());
+            assert_eq!((said, text.contains("same_sign")), (same, same.is_some()), "{text}");
+        }
+    }
+
+    #[test]
+    fn alert_rules_name_metrics_that_there_are() {
+        let mut state = state("a");
+        state["far_sign"] = 44.into();
+        let text = metrics(&[state]);
+        let rules = include_str!("../../packaging/monitoring/alerts.yml");
+        let words = rules.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let named: std::collections::BTreeSet<&str> =
+            words.filter(|word| word.starts_with("narrows_bridge_")).collect();
+        assert!(named.contains("narrows_bridge_same_sign"), "{named:?}");
+        for name in named {
+            assert!(text.contains(&format!("\n{name}{{")), "{name}: {text}");
+        }
+    }
+
     #[test]
     fn bridges_of_two_namespaces_have_series_of_their_own() {
-        let state = |netns: &str| {
-            json!({
-                "netns": netns, "inside": "eth1", "outside": "eth0", "alive": true, "connected": true,
-                "round_trip_us": 10, "delay_us": {"p50": 1, "p99": 2, "most": 3}, "kernel": {"inside": {"diverted": 1}},
-                "frames": {"late": 0}, "refused": {"replayed": 0}, "transmitted": {"repaired": 1}, "received": {"strays": 0},
-            })
-        };
         let mut idle = state("c");
         idle["connected"] = Value::Null;
         let without = metrics(&[idle.clone()]);
