@@ -94,12 +94,15 @@ mod tests {
             assert!(!text.contains("docs/"), "{name} names a page by its place in the sources: {text}");
             let also = text.rsplit_once("SEE ALSO").unwrap().1;
             let pages = also.replace("\\fB", " ").replace("\\fR", "").replace("\\-", "-");
-            for page in pages.split([' ', ',', '\n']).filter_map(|word| word.strip_suffix("(1)")) {
-                assert!(
-                    ["ip", "nsenter", "systemctl"].contains(&page) || names.contains(&format!("{page}.1")),
-                    "{name}: {page}"
-                );
+            let mut named = 0;
+            for word in pages.split([' ', ',', '\n']).filter(|word| word.ends_with(')')) {
+                let (page, section) = word.trim_end_matches(')').split_once('(').expect(word);
+                let is_of_another = more::OTHERS.iter().any(|&(other, of)| page == other && section == of.to_string());
+                assert!(is_of_another || names.contains(&format!("{page}.{section}")), "{name}: {word}");
+                named += 1;
             }
+            assert!(named > more::OTHERS.len() || name == "narrowsd.1", "{name}: {also}");
+            assert!(pages.contains("ip(8)"), "{name}: {also}");
         }
         assert!(!names.iter().any(|name| name.contains("inside-guest") || name.contains("help")), "{names:?}");
         let bash = fs::read_to_string(folder.join("completions/narrowsd.bash")).unwrap();

@@ -153,10 +153,13 @@ const FILES: &[(&str, &str, &str)] = &[
 
 const EXIT_STATUS: [(&str, &str); 4] = [
     ("0", "Success."),
-    ("1", "It failed, and might not have: the message says why, and in most cases what to do."),
+    ("1", "It failed for a reason that may pass, or that the message says how to mend."),
     ("2", "Wrong input: the command line, a configuration file or a key."),
     ("3", "This machine lacks something, such as a privilege, BTF or a newer kernel."),
 ];
+
+/// Pages of other programs, and their sections.
+pub(super) const OTHERS: [(&str, u8); 3] = [("ip", 8), ("nsenter", 1), ("systemctl", 1)];
 
 /// Sections of the page with this name; `also` are names of other pages.
 pub(super) fn sections<'a>(name: &str, also: impl Iterator<Item = &'a str>) -> Roff {
@@ -183,10 +186,10 @@ pub(super) fn sections<'a>(name: &str, also: impl Iterator<Item = &'a str>) -> R
         page.control("fi", []).control("RE", []);
     }
     page.control("SH", ["SEE ALSO"]);
-    let others = ["ip", "nsenter", "systemctl"];
-    let names: Vec<&str> = also.chain(others).collect();
-    for (at, other) in names.iter().enumerate() {
-        page.text([bold(*other), roman(if at + 1 < names.len() { "(1)," } else { "(1)" })]);
+    let pages: Vec<(&str, u8)> = also.map(|name| (name, 1)).chain(OTHERS).collect();
+    for (at, (other, section)) in pages.iter().enumerate() {
+        let comma = if at + 1 < pages.len() { "," } else { "" };
+        page.text([bold(*other), roman(format!("({section}){comma}"))]);
     }
     page.control("PP", []).text([italic("/usr/share/doc/narrowsd/deploy.md"), roman(" is the guide to all of it.")]);
     page
