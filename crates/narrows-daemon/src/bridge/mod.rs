@@ -503,7 +503,7 @@ fn signs_differ(peer: &str, far: Option<u8>, near: Option<u8>) -> String {
     let sign =
         |sign: Option<u8>| sign.filter(|sign| *sign > 0).map_or("none".to_owned(), |sign| format!("--sign {sign}"));
     format!(
-        "{peer} has {}, this edge has {}: no packet of a host without ECN is disguised until both have the same",
+        "{peer} has {}, this edge has {} and disguises no packet of a host without ECN until both have the same",
         sign(far),
         sign(near)
     )
