@@ -145,7 +145,6 @@ pub(crate) fn a_namespace_has_parameters_of_its_own() -> Outcome {
     Ok(())
 }
 
-/// The kernel gives the inode of a namespace that ended to the next one.
 fn inode(name: &str) -> u64 {
     fs::metadata(format!("/run/netns/{name}")).expect("it was made").ino()
 }
@@ -192,6 +191,7 @@ pub(crate) fn a_new_namespace_does_not_inherit_what_was_before() -> Outcome {
     Ok(())
 }
 
+/// The kernel gives the inode of a namespace that ended to the next one.
 pub(crate) fn a_new_namespace_does_not_inherit_parameters() -> Outcome {
     good(LOAD);
     let first = World::new();

@@ -48,6 +48,7 @@ pub(crate) fn who_only_reads_leaves_no_file() -> Outcome {
         within(&world.sender, || refused(line, 1));
         assert!(!folder.exists(), "{line}");
     }
+    std::fs::remove_file(config).expect("it was written");
     Ok(())
 }
 
