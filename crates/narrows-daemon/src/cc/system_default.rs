@@ -71,7 +71,8 @@ fn is_default(controller: &Controller, namespace: &Namespace) -> bool {
     namespace.within(read).is_ok_and(|name| name == controller.registered)
 }
 
-/// The namespace whose default was taken, by its cookie, as another may have its inode by now; and what it was before.
+/// The namespace whose default was taken, by its cookie, as another may have its inode by now; and what it was before. Earlier
+/// versions noted the inode: no cookie is as large, so what they noted is of no namespace, and who unloads is asked to set another default.
 fn noted(controller: &Controller) -> Option<(u64, String)> {
     let text = fs::read_to_string(file(controller, "default")).ok()?;
     let (cookie, before) = text.trim().split_once(' ')?;
