@@ -237,6 +237,9 @@ pub(crate) fn forgeries_and_recordings_change_nothing_and_are_not_answered() -> 
     );
     after.iter().for_each(|state| println!("  {}", state["refused"]));
     assert_eq!(grown("transmitted.sessions"), 0, "nobody was made to meet anew");
+    for state in &after {
+        assert!(state["sign"].is_u64() && state["far_sign"] == state["sign"], "{state}");
+    }
     // Repairs that a busy machine made the far edge send are acknowledged, and nothing else.
     let acknowledged = grown("received.marked_packets") + grown("received.duplicates");
     assert_eq!([said(1), said(3)], [said_before[0] + acknowledged, said_before[1]], "nothing is answered");
