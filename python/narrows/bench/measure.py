@@ -92,11 +92,13 @@ class Measurement:
         return median(sample.reads_per_packet_hop for sample in self.samples)
 
     @property
-    def meets_must(self) -> bool:
-        """Whether a packet-hop costs no more than it may."""
+    def meets_must(self) -> bool | None:
+        """Whether a packet-hop costs no more than it may; `None` where some runs say so and others not."""
         if self.workload.must_reads is not None:
-            return self.reads_per_packet_hop <= self.workload.must_reads
-        return self.holds_per_packet_hop <= self.workload.must_holds
+            costs = [sample.reads_per_packet_hop / self.workload.must_reads for sample in self.samples]
+        else:
+            costs = [sample.holds_per_packet_hop / self.workload.must_holds for sample in self.samples]
+        return median(costs) <= 1 if (min(costs) <= 1) == (max(costs) <= 1) else None
 
     @property
     def waited(self) -> float:
@@ -156,6 +158,7 @@ class Measurement:
             "must_reads": self.workload.must_reads,
             "must": self.workload.must,
             "meets_must": None if noise else self.meets_must,
+            "must_within_runs": self.meets_must is None,
             "noise": noise,
             "aim_holds": self.workload.aim_holds,
             "instructions_per_packet_hop": self.instructions_per_packet_hop,

@@ -75,7 +75,7 @@ def costs(records: Sequence[Mapping[str, Any]]) -> Rows:
             wording.number(record["ns_per_packet_hop"]),
             wording.number(record["holds_per_packet_hop"]),
             wording.number(record["reads_per_packet_hop"]),
-            f"{record['must']} {_MET[record['meets_must']]}",
+            f"{record['must']} {_met(record)}",
             wording.number(record["aim_holds"]),
             _whole(record["instructions_per_packet_hop"]),
             wording.number(record["peak_rss_mib"]),
@@ -86,6 +86,28 @@ def costs(records: Sequence[Mapping[str, Any]]) -> Rows:
 
 _MET: Final = {True: "✓", False: "✗", None: "?"}
 """Whether a goal is met; `None` where the machine was busy."""
+
+
+def _met(record: Mapping[str, Any]) -> str:
+    return "≈" if record["must_within_runs"] and not record["noise"] else _MET[record["meets_must"]]
+
+
+def goals(records: Sequence[Mapping[str, Any]]) -> str:
+    """Sentences: how many goals are met, which are not, and by how much. What a busy machine measured is not judged."""
+    judged = [record for record in records if not record["noise"]]
+    if not judged:
+        return "No goal is judged."
+    met = sum(record["meets_must"] is True for record in judged)
+    missed = [f"{record['workload']} ({_cost(record)})" for record in judged if record["meets_must"] is False]
+    within = [record["workload"] for record in judged if record["must_within_runs"]]
+    said = f"Of {wording.plural(len(judged), '`must` goal')} {met or 'none'} {'are' if met > 1 else 'is'} met"
+    said += f"; missed: {', '.join(missed)}." if missed else "."
+    return said + (f" Some runs meet it and others do not (≈): {', '.join(within)}." if within else "")
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    unit = "holds" if record["must_reads"] is None else "reads"
+    return f"{wording.number(record[f'{unit}_per_packet_hop'])} of {record['must']}"
 
 
 def more(records: Sequence[Mapping[str, Any]]) -> Rows:

@@ -63,8 +63,10 @@ def bench(
 ) -> None:
     """Measure what a packet-hop costs on this machine.
 
-    Each run has a process of its own. A hold is one step of a heap of 10,000 entries: costs in holds travel between
-    machines. Goals are not judged if other programs use the processors, or if runs differ by more than 15 %.
+    Each run has a process of its own. Times are of a packet-hop: a packet's way out of one port. A hold is one step of
+    a heap of 10,000 entries, a read one step along a random chain through 8 MB: such costs travel between machines
+    better than nanoseconds, not exactly. `must` is our goal, `aim` what we would like: ✓ met, ✗ missed, ≈ met by some
+    runs, ? not judged, as other programs used the processors or runs differ by more than 15 %.
     """
     from narrows.bench import workloads
 
@@ -210,13 +212,15 @@ def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | N
 
 
 def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:
-    from statistics import median
+    from narrows.bench import tables
 
     hold_ns, read_ns = (median(record[name] for record in records) for name in ("hold_ns", "read_ns"))
     noise = dict.fromkeys(why for record in records for why in record["noise"])
+    runs = f"Medians of {repeat} runs in turn" if repeat > 1 else "One run of each workload"
     return (
+        f"{tables.goals(records)} "
         f"A hop is a packet-hop. A hold took {wording.number(hold_ns)} ns, a read {wording.number(read_ns)} ns. "
-        f"Medians of {wording.plural(repeat, 'run')} in turn. Instructions are those of a shorter run, without set-up."
+        f"{runs}. Instructions are those of a shorter run, without set-up."
     ) + (f" Times are not judged (?), as this machine was busy: {'; '.join(noise)}." if noise else "")
 
 
