@@ -106,7 +106,7 @@ impl End {
         }
     }
 
-    /// The same with disguised packets, which have this DSCP, [`MAX_SIGN`](super::MAX_SIGN) at most: it tells the far end.
+    /// The same with disguised packets, which have this DSCP, [`MAX_SIGN`] at most: it tells the far end.
     #[must_use]
     pub fn with_sign(self, sign: u8) -> End {
         debug_assert!(sign <= MAX_SIGN);
