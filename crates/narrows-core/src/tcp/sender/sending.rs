@@ -341,7 +341,7 @@ impl Sender {
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
     #[inline(always)]
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
-        // Taken apart at once, lest a message be copied.
+        // As by `message_of`, but taken apart at once, lest a message be copied.
         let (end, tag) = match self.messages.front() {
             Some(first) if self.nxt < first.end => (first.end, first.tag),
             _ => {
