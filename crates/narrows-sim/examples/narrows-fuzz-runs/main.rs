@@ -1,6 +1,7 @@
 //! Draws experiments at random and runs each with every invariant on; what breaks one is made smaller and written down.
 //!
-//! `cargo run --release -p narrows-sim --example narrows-fuzz-runs -- --seconds 120`
+//! `cargo run --release -p narrows-sim --example narrows-fuzz-runs -- --seconds 120`. Interrupted, it says what it has seen so
+//! far.
 
 mod choices;
 mod experiment;
@@ -9,9 +10,13 @@ mod invariants;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use rustix::time::{ClockId, clock_gettime};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use choices::{Choices, shrink};
 use invariants::{Outcome, check};
@@ -63,9 +68,16 @@ fn main() -> ExitCode {
         return if matches!(outcome, Outcome::Broken { .. }) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
     println!("experiments from seed {first} on, for {} s", arguments.seconds);
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second one ends it at once.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            .expect("a signal that has an action");
+        signal_hook::flag::register(signal, Arc::clone(&stop)).expect("a signal that has an action");
+    }
     let (begin, mut seen) = (Instant::now(), Seen::default());
     for seed in (first..).take(usize::try_from(arguments.most).unwrap_or(usize::MAX)) {
-        if begin.elapsed() >= Duration::from_secs(arguments.seconds) {
+        if begin.elapsed() >= Duration::from_secs(arguments.seconds) || stop.load(Ordering::Relaxed) {
             break;
         }
         let mut drawn = Choices::drawn(seed);
@@ -116,6 +128,11 @@ fn without_names(sentence: &str) -> String {
     said.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "…" }).collect()
 }
 
+/// Processor time of this process so far.
+fn processor_time() -> String {
+    format!("{} s", clock_gettime(ClockId::ProcessCPUTime).tv_sec)
+}
+
 /// What became of all of them.
 #[derive(Debug, Default)]
 struct Seen {
@@ -148,9 +165,10 @@ impl Seen {
     fn summary(&self, time: Duration) -> String {
         let broken: u64 = self.broken.values().sum();
         let mut text = format!(
-            "{} experiments in {:.0} s: {} hold every invariant ({} flows, {} packet-hops, each run five times), {} are refused, {} too long, {broken} broken",
+            "{} experiments in {:.0} s, of a processor {}: {} hold every invariant ({} flows, {} packet-hops, each run five times), {} are refused, {} too long, {broken} broken",
             self.refused + self.long + self.held + broken,
             time.as_secs_f64(),
+            processor_time(),
             self.held,
             self.flows,
             self.hops,
