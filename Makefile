@@ -217,8 +217,10 @@ packages-aarch64: narrowsd narrowsd-aarch64 $(TOOLS)/cargo-deb $(TOOLS)/cargo-ge
 	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --arch aarch64 --output target/packages-aarch64/
 	@ls target/packages-aarch64/*
 ## The .deb for aarch64 installed by dpkg, used and removed: controllers, a route, edge routers and the near-source loop on Debian's
-## kernel for that processor, on a machine that QEMU emulates. Five minutes.
+## kernel for that processor, on a machine that QEMU emulates. Five minutes. The .rpm holds the same program.
 check-aarch64: packages-aarch64
+	$(call packages,rpm cpio,command -v rpm2cpio && command -v cpio)
+	rpm2cpio target/packages-aarch64/narrowsd-*.rpm | cpio --quiet --extract --to-stdout '*usr/bin/narrowsd' | cmp - target/narrowsd-aarch64
 	crates/narrows-testbed/check-narrowsd.sh target/packages-aarch64/narrowsd_*_arm64.deb arm64
 # In packages the command is in /usr/bin, where units find it. This machine's writes the manuals.
 define package_contents
