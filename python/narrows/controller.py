@@ -5,9 +5,10 @@ Times are in seconds, sizes in bytes, windows in packets of at most one segment,
 
 from __future__ import annotations
 
+import difflib
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from narrows._native import Ack, Hop, Lost, Path, Sent
@@ -20,7 +21,9 @@ class Controller(ABC):
     """A controller of one connection, with NewReno's answers to timeouts, idling and spurious reductions.
 
     A class of your own has at least `on_ack` and `on_congestion`. After each call the simulator reads `window`,
-    `threshold` and `pacing_rate`. An exception ends the run, with the file and line.
+    `threshold` and `pacing_rate`. An exception ends the run, with the file and line. A method of another name that
+    begins with `on_` raises `TypeError`, because nothing would call it, and so does an attribute whose name is nearly
+    `needs_…` or `owns_…` of those below.
     """
 
     needs_ecn: ClassVar[bool] = False
@@ -44,6 +47,19 @@ class Controller(ABC):
     """The slow-start threshold, packets; at least 1."""
     pacing_rate: float | None = None
     """The rate at which packets leave, bit/s of IP packets; `None` sends as the window allows."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Raises `TypeError` for a name that is misspelt."""
+        super().__init_subclass__(**arguments)
+        for name, value in vars(cls).items():
+            if hasattr(Controller, name):
+                continue
+            near = difflib.get_close_matches(name, dir(Controller), n=1, cutoff=0.8)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            if name.startswith("on_") and callable(value):
+                raise TypeError(f"{cls.__name__}.{name} would never be called{guess}")
+            if near and near[0].startswith(("needs_", "owns_")):
+                raise TypeError(f"{cls.__name__}.{name} would never be read{guess}")
 
     def __init__(self, path: Path) -> None:
         """A sender that has sent nothing yet; `path` has the initial window and the line rate."""

@@ -219,7 +219,19 @@ def test_results_name_the_class(folder):
         "not a number": (CONSTANT.replace("= 10", "= float('nan')"), "mine.py: `window` is NaN packets"),
         "a text": (CONSTANT.replace("= 10", "= 'ten'"), "mine.py: TypeError"),
         "pacing": (CONSTANT.replace("self.window = 10", "self.pacing_rate = 0"), "mine.py: `pacing_rate` is 0 bit/s"),
-        "a missing method": (CONSTANT.replace("on_ack", "on_akc"), "mine.py: Constant has no method on_ack"),
+        "a missing method": (
+            CONSTANT.replace("on_ack", "on_akc"),
+            "Constant.on_akc would never be called; did you mean on_ack?",
+        ),
+        "a method that is not there": (
+            CONSTANT.replace("    def on_ack", "    on_ack = on_congestion = None\n\n    def on_any_event", 1),
+            "mine.py:4: TypeError: Constant.on_any_event would never be called",
+        ),
+        "a misspelt attribute": (
+            CONSTANT.replace("    def on_ack", "    need_ecn = True\n\n    def on_ack", 1),
+            "Constant.need_ecn would never be read; did you mean needs_ecn?",
+        ),
+        "a method too few": (CONSTANT.replace("def on_congestion", "def congestion"), "has no method on_congestion"),
         "a syntax error": ("class Mine(\n", "mine.py:1: SyntaxError"),
         "no class": ("x = 1\n", "`mine.py` has no class that derives from narrows.controller.Controller"),
         "several": (CONSTANT + CONSTANT.replace("Constant", "Other"), "has several controllers: Constant, Other"),
