@@ -105,7 +105,7 @@ row! {
         "Times that its sender drew its path anew with `routing = \"rehash\"`. Null with another policy, and in a live run.";
     received_bytes: u64, "bytes", "Payload delivered in order; of datagrams, in any order.";
     delivered_after_warmup_bytes: u64, "bytes",
-        "Payload that arrived between the end of the warm-up and the end of arrivals (`end`), each byte once; in a live run that was delivered in order then.";
+        "Payload that arrived between the end of the warm-up and the end of arrivals (`end`), each byte once; in a live run that was delivered in order then. A program's message that follows another on its connection counts from where that is whole.";
     events_met, NONE,
         "Rows of `events`, separated by commas, that were in force at a link of its path, or of a path that it may have taken with `routing`, in either direction, while it went on. Null if none was, and in a live run."
         = row.events_met.clone();
