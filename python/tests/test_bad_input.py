@@ -37,8 +37,9 @@ MISTAKES = [
     ('cc = "gemini"', 'cc = "gemni"', "13:6", "unknown controller `gemni`", "did you mean `gemini`?"),
     (
         'seeds = "1..=2"', 'seeds = "1..=2"\n[sample]\nqueues = "1ns"', "8:1",
-        f"a run of scheme `cubic` would need about 160017 MB of memory, and {ALLOWED} MB are allowed",
-        "lower the load, the run's end, the buffers or the number of hosts",
+        "a run of scheme `cubic` would need about 160017 MB of memory, 160000 MB of them for 1000000000 samples; "
+        f"{ALLOWED} MB are allowed",
+        "sample less often, watch fewer ports, or lower the run's end",
     ),
     (
         SIZES, 'size = { file = "../sizes.cdf" }', "7:17", "`../sizes.cdf` is outside the experiment's folder",

@@ -24,7 +24,7 @@ use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
 use crate::experiment::{Arm, File, Seeds};
 use crate::route::Routes;
-use crate::summary::Summary;
+use crate::summary::{Memory, Summary};
 use crate::traffic::opened::Opened;
 use crate::traffic::program::Programs;
 use crate::traffic::{self, Scene};
@@ -604,10 +604,12 @@ fn plan(
     let summary = Summary::of(&plan);
     if summary.memory > settings.limits.memory {
         let (name, needed, allowed) = (plan.arm, rounded(summary.memory), rounded(settings.limits.memory));
-        let sentence =
-            format!("a run of scheme `{name}` would need about {needed} of memory, and {allowed} are allowed");
-        let help = "lower the load, the run's end, the buffers or the number of hosts";
-        return Err(Problem::new(sentence, help).at(arm));
+        let Memory { largest, largest_bytes, .. } = summary.largest_use;
+        let sentence = format!(
+            "a run of scheme `{name}` would need about {needed} of memory, {} of them for {largest}; {allowed} are allowed",
+            rounded(largest_bytes)
+        );
+        return Err(Problem::new(sentence, largest.help()).at(arm));
     }
     Ok((plan, summary))
 }

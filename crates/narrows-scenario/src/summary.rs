@@ -22,6 +22,7 @@ mod settling;
 
 pub use long::LongFlow;
 use memory::Held;
+pub(crate) use memory::Memory;
 pub use network::NetworkSummary;
 pub use paths::{Buffer, PathKind, Paths};
 pub use settling::Settling;
@@ -71,6 +72,9 @@ pub struct Summary {
     /// Memory that a run adds to its process, bytes: measured, 0.7 to 1.4 times what it takes, and up to twice where
     /// persistent connections carry many flows.
     pub memory: Bytes,
+    /// The same, with what most of it is for.
+    #[serde(skip)]
+    pub(crate) largest_use: Memory,
     /// Time that a run takes on one core, if a packet-hop costs 75 ns.
     pub cpu_time: Span,
 }
@@ -343,7 +347,7 @@ impl Summary {
         let packets: f64 = amounts.iter().map(|(_, packets)| packets).sum();
         let carried = routes.carried(&amounts).expect("a plan's traffic has paths");
         let packet_hops: f64 = carried.iter().sum();
-        let memory = held.bytes(&carried, packets);
+        let memory = held.memory(&carried, packets);
         let work = packet_hops + held.connections * HOPS_OF_A_CONNECTION;
         Summary {
             hosts: graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(),
@@ -359,7 +363,8 @@ impl Summary {
             packets,
             packet_hops,
             work,
-            memory,
+            memory: memory.total,
+            largest_use: memory,
             cpu_time: Span::from_ps((work * NS_PER_PACKET_HOP * 1_000.0) as u64),
         }
     }

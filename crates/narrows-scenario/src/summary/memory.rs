@@ -1,6 +1,8 @@
 //! What a run holds at its peak. Fitted to the resident memory of worker processes: 1,000 to 100,000 flows at once, of
 //! 5 KB to 2 MB, 10⁶ flows one after the other, persistent connections, 400,000 samples, 3,456 hosts.
 
+use std::fmt;
+
 use narrows_core::cc::spec;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span};
@@ -70,20 +72,77 @@ impl<'a> Held<'a> {
 
     /// At the peak: near the end of the simulation, or while its rows are written. Links carry so many packets, of this
     /// many in all.
-    pub(super) fn bytes(&self, carried: &[f64], packets: f64) -> Bytes {
+    pub(super) fn memory(&self, carried: &[f64], packets: f64) -> Memory {
         let links = &self.plan.network.links;
         let busy = links.iter().zip(carried).filter(|(_, carried)| **carried > 0.0);
         let out = busy.map(|(link, _)| room(&self.plan.network, link)).sum::<f64>().min(packets);
         let samples = samples(self.plan);
-        let simulating = out * PACKET
-            + flowlets(&self.plan.network)
-            + links.len() as f64 * LINK
-            + self.connections * CONNECTION
-            + self.kept
-            + self.flows * FLOW.0
-            + samples * SAMPLE.0;
-        let writing = WRITING + self.flows * FLOW.1 + samples * SAMPLE.1;
-        Bytes::new(simulating.max(writing) as u64)
+        let simulating = [
+            (out * PACKET, Use::Packets),
+            (flowlets(&self.plan.network) + links.len() as f64 * LINK, Use::Network),
+            (self.connections * CONNECTION + self.kept, Use::Connections(self.connections as u64)),
+            (self.flows * FLOW.0, Use::Flows(self.flows as u64)),
+            (samples * SAMPLE.0, Use::Samples(samples as u64)),
+        ];
+        let writing = [
+            (WRITING, Use::Files),
+            (self.flows * FLOW.1, Use::Flows(self.flows as u64)),
+            (samples * SAMPLE.1, Use::Samples(samples as u64)),
+        ];
+        let [simulating, writing] = [&simulating[..], &writing].map(|uses| {
+            let (bytes, largest) =
+                *uses.iter().max_by(|(one, _), (other, _)| one.total_cmp(other)).expect("several uses");
+            let total = uses.iter().map(|(bytes, _)| bytes).sum::<f64>();
+            Memory { total: Bytes::new(total as u64), largest, largest_bytes: Bytes::new(bytes as u64) }
+        });
+        if writing.total > simulating.total { writing } else { simulating }
+    }
+}
+
+/// What a run holds at its peak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Memory {
+    pub(crate) total: Bytes,
+    /// What most of it is for, and how much that takes.
+    pub(crate) largest: Use,
+    pub(crate) largest_bytes: Bytes,
+}
+
+/// What memory is for, and how many of it there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Use {
+    Packets,
+    Network,
+    Connections(u64),
+    Flows(u64),
+    Samples(u64),
+    Files,
+}
+
+impl Use {
+    /// What needs less of it.
+    pub(crate) fn help(self) -> &'static str {
+        match self {
+            Use::Packets => "lower the buffers, or the rates and delays of the links",
+            Use::Network => "lower the number of hosts, or of flowlet entries",
+            Use::Connections(_) => "lower the load, or the number of hosts or flows",
+            Use::Flows(_) => "lower the load, the run's end or the number of hosts",
+            Use::Samples(_) => "sample less often, watch fewer ports, or lower the run's end",
+            Use::Files => "allow more",
+        }
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Use::Packets => f.write_str("packets in queues and on links"),
+            Use::Network => f.write_str("links and tables of flowlets"),
+            Use::Connections(count) => write!(f, "{count} connections at once"),
+            Use::Flows(count) => write!(f, "the records of {count} flows"),
+            Use::Samples(count) => write!(f, "{count} samples"),
+            Use::Files => f.write_str("writing the files"),
+        }
     }
 }
 

@@ -464,7 +464,8 @@ fn samples_of_long_lived_flows_count_as_memory() {
     for sampler in ["windows", "goodput"] {
         let refused = expand(&format!("{long}[sample]\n{sampler} = \"1us\"\n"), &Overrides::default());
         let said = refused.unwrap_err().render();
-        assert!(said.contains("MB of memory, and 4000 MB are allowed"), "{said}");
+        assert!(said.contains("000000 samples; 4000 MB are allowed\n"), "{said}");
+        assert!(said.contains("help: sample less often"), "{said}");
     }
 }
 
