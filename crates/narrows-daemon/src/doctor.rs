@@ -53,7 +53,9 @@ fn findings() -> Vec<Finding> {
         of(
             "guest",
             "the guest's kernel",
-            guest::find().map(|image| image.release).map_err(|error| format!("{error}; make guest-kernel fetches it")),
+            guest::find()
+                .map(|image| image.release)
+                .map_err(|error| format!("{error}; `make guest-kernel` of the source fetches it")),
         ),
         of(
             "guest",
@@ -61,7 +63,8 @@ fn findings() -> Vec<Finding> {
             if cfg!(target_feature = "crt-static") {
                 Ok("this one".to_owned())
             } else {
-                Err("this one needs libraries, which a guest does not have; make narrowsd builds one".to_owned())
+                Err("this one needs libraries, which a guest does not have; `make narrowsd` of the source builds one"
+                    .to_owned())
             },
         ),
         of("host", "namespaces and TUN", doctor::examine().map(|()| kernel).map_err(|error| error.to_string())),

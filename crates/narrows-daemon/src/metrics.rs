@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -53,7 +53,11 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let written = made.and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
         let _ = fs::remove_file(&new);
-        Failure::failed(format_args!("{}: {error}", path.display()))
+        let failure = Failure::failed(format_args!("{}: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::NotFound => failure.help("name a file in a folder that is there"),
+            _ => failure,
+        }
     })
 }
 

@@ -1,5 +1,7 @@
 //! Errors of the libraries as a command reports them.
 
+use std::fs;
+
 use narrows_kernel::Error;
 use narrows_scenario::Problem;
 
@@ -22,9 +24,32 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
         | Error::WrongKind { .. }
         | Error::OutOfRange { .. }
         | Error::Disordered { .. } => Failure::input(&error),
+        Error::Held { holders, .. } => {
+            let failure = Failure::failed(&error);
+            match holders.iter().find_map(|&holder| service_of(holder)) {
+                Some(service) => {
+                    return failure.help(format!(
+                        "`narrowsd serve` (process {service}) would load it again: take it out of its file and reload, or end the \
+                         service (systemctl stop narrowsd)"
+                    ));
+                }
+                None => failure,
+            }
+        }
         _ => Failure::failed(&error),
     };
     with(failure, error.help())
+}
+
+/// The `narrowsd serve` whose child a process is.
+fn service_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name, which may have anything in it: the state, and the parent.
+    let parent: u32 = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+    let command_line = fs::read(format!("/proc/{parent}/cmdline")).ok()?;
+    let mut words = command_line.split(|&byte| byte == 0);
+    let is_ours = words.next()?.ends_with(b"narrowsd") && words.next()? == b"serve";
+    is_ours.then_some(parent)
 }
 
 /// What the kernel refused of a user's file: what its verifier does not take is the file's fault.

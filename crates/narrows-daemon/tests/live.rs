@@ -52,6 +52,7 @@ const TESTS: &[Test] = &[
     ),
     ("a_file_is_served_reloaded_and_undone", serve::a_file_is_served_reloaded_and_undone),
     ("what_is_not_there_yet_is_waited_for", serve::what_is_not_there_yet_is_waited_for),
+    ("a_route_that_is_lost_is_told_and_made_again", serve::a_route_that_is_lost_is_told_and_made_again),
     ("a_killed_service_leaves_nothing", serve::a_killed_service_leaves_nothing),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
     ("a_new_namespace_does_not_inherit_what_was_before", life::a_new_namespace_does_not_inherit_what_was_before),

@@ -172,6 +172,7 @@ impl Error {
             Error::File { source, .. } if source.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
                 "remove what else is in it, and try again"
             }
+            Error::Disordered { least, most, .. } => return Some(format!("lower {least} or raise {most}")),
             Error::Held { holders, .. } => return Some(format!("end that process: kill {}", list(holders, " "))),
             _ => return None,
         };

@@ -1,20 +1,26 @@
 //! `key=value` on a command line, as an experiment would write the parameter.
 
+use std::collections::BTreeSet;
+
 use narrows_kernel::{Controller, Settings};
 use narrows_scenario::parameter_value;
 
 use super::refused;
 use crate::failure::Failure;
 
-/// Changes `settings` by each of `written`, in this order.
+/// Changes `settings` by each of `written`.
 ///
 /// # Errors
-/// Code 2: no `=`, an unknown key, or a value that the parameter does not take.
+/// Code 2: no `=`, an unknown key, one that is there twice, or a value that the parameter does not take.
 pub(super) fn apply(controller: &Controller, settings: &mut Settings, written: &[String]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
     for text in written {
         let Some((name, value)) = text.split_once('=') else {
             return Err(Failure::input(format_args!("`{text}` is not key=value")).help("write it like t=5ms"));
         };
+        if !seen.insert(name) {
+            return Err(Failure::input(format_args!("`{name}` is given twice")).help("give it once"));
+        }
         let value = parameter_value(controller.spec, name, value).map_err(|problem| refused::by_scenario(&problem))?;
         settings.set(name, value).map_err(refused::by_kernel)?;
     }
@@ -52,7 +58,9 @@ mod tests {
         for (name, value) in expected {
             assert_eq!(settings.get(name), Some(value), "{name}");
         }
-        assert_eq!(applied(&["f=1", "f=auto"]).expect("the last counts").get("f"), Some(Value::Auto));
+        assert_eq!(applied(&["f=auto"]).expect("it is good").get("f"), Some(Value::Auto));
+        let twice = applied(&["f=1", "t=5ms", "f=auto"]).expect_err("which of them?").to_string();
+        assert!(twice.contains("`f` is given twice"), "{twice}");
     }
 
     #[test]

@@ -98,7 +98,10 @@ fn of_file(arguments: &Arguments) -> Result<Program, Failure> {
         let sentence = "--fallback is for the controllers of `narrowsd cc list`: a file's own does what it does";
         return Err(Failure::input(sentence));
     }
-    let mut source = narrows_c::read(Path::new(&arguments.name)).map_err(|error| refused::by_compiler(&error))?;
+    let mut source = narrows_c::read(Path::new(&arguments.name)).map_err(|error| match error {
+        narrows_c::Error::Unreadable { .. } => Failure::input(&error).help("give the path of a file in C for BPF"),
+        _ => refused::by_compiler(&error),
+    })?;
     for set in &arguments.sets {
         let Some((name, value)) = set.split_once('=') else {
             return Err(Failure::input(format!("--set {set}: no `=`")).help("write it as --set cap=20"));
@@ -164,7 +167,7 @@ fn hold(controller: &Controller, loaded: Held, ending: &Ending) -> Result<(), Fa
     let restored = system_default::put_back(controller)?;
     drop(loaded);
     say(&format!("{} is unloaded\n", controller.spec.name));
-    for (prefix, label) in route::of_controller(controller.registered)? {
+    for route::Changed { prefix, label, .. } in route::of_controller(controller.registered)? {
         eprintln!(
             "warning: the route to {prefix} in the network namespace {label} names {}, and has no effect until it is loaded again",
             controller.registered

@@ -25,7 +25,7 @@ use narrows_scenario::Problem;
 use crate::failure::Failure;
 use crate::refused;
 pub(crate) use load::make_room;
-pub(crate) use route::canonical;
+pub(crate) use route::{IN_FORCE, canonical, guess};
 pub(crate) use status::metrics;
 
 /// What to do with the kernel's controllers.

@@ -27,13 +27,17 @@ pub(crate) struct Arguments {
     /// set, or a route names it, which has no effect then
     #[arg(long)]
     force: bool,
-    /// Unload nothing; fail if a namespace's default or a route still needs it, and say which
+    /// Unload nothing; fail if a namespace's default or a route still needs it, and say which. With --all any route of
+    /// `narrowsd cc route add` counts, also one that names a controller of the kernel
     #[arg(long, conflicts_with = "force")]
     dry_run: bool,
 }
 
 pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
     let chosen = named_or_all(arguments.name.as_deref())?;
+    if arguments.all && arguments.dry_run {
+        refuse_routes(&route::everywhere()?)?;
+    }
     chosen.into_iter().try_for_each(|controller| match arguments.dry_run {
         true => refuse_if_needed(controller),
         false => one(controller, arguments.force),
@@ -46,7 +50,7 @@ fn refuse_if_needed(controller: &'static Controller) -> Result<(), Failure> {
         return Ok(());
     }
     refuse_users(controller, &system_default::users(controller, false))?;
-    refuse_routes(controller)
+    refuse_routes(&route::of_controller(controller.registered)?)
 }
 
 fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
@@ -58,7 +62,7 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let is_loaded = found.is_some();
     if is_loaded && !force {
         refuse_users(controller, &system_default::users(controller, false))?;
-        refuse_routes(controller)?;
+        refuse_routes(&route::of_controller(controller.registered)?)?;
     }
     let flows = found.as_ref().and_then(|found| found.maps().ok()?.flows().ok()).map_or(0, |flows| flows.len());
     if let Some(found) = &found {
@@ -84,7 +88,7 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     if let Some(said) = restored {
         say(&format!("{said}\n"));
     }
-    for (prefix, label) in route::of_controller(controller.registered)? {
+    for route::Changed { prefix, label, .. } in route::of_controller(controller.registered)? {
         say(&format!("the route to {prefix} (network namespace {label}) names it, and has no effect now\n"));
     }
     Ok(())
@@ -118,14 +122,11 @@ pub(super) fn refuse_what_is_elsewhere(controller: &'static Controller, found: &
 }
 
 /// A route keeps the name without effect, and `ip` of iproute2 6.1 crashes on one that locks it.
-fn refuse_routes(controller: &Controller) -> Result<(), Failure> {
-    let named = route::of_controller(controller.registered)?;
-    if named.is_empty() {
-        return Ok(());
-    }
-    let all: Vec<String> =
-        named.iter().map(|(prefix, label)| format!("{prefix} (network namespace {label})")).collect();
-    let sentence = format!("{} is named by the route to {}", controller.registered, all.join(", and by that to "));
+fn refuse_routes(changed: &[route::Changed]) -> Result<(), Failure> {
+    let Some(first) = changed.first() else { return Ok(()) };
+    let of_it = changed.iter().filter(|one| one.controller == first.controller);
+    let all: Vec<String> = of_it.map(|one| format!("{} (network namespace {})", one.prefix, one.label)).collect();
+    let sentence = format!("{} is named by the route to {}", first.controller, all.join(", and by that to "));
     Err(Failure::failed(sentence).help("in that namespace: narrowsd cc route remove PREFIX; or unload with --force"))
 }
 

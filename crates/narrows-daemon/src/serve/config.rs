@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
+use narrows_kernel::registered::is_registered;
 use narrows_kernel::{Settings, controllers};
 use narrows_scenario::{Problem, parameter_value};
 use serde::Deserialize;
@@ -15,13 +16,13 @@ use toml::{Spanned, Value};
 use super::log::Format;
 use super::routes::Route;
 use crate::failure::Failure;
-use crate::{bridge, key, near_source};
+use crate::{bridge, cc, key, near_source};
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
 const EXAMPLE: &str =
-    "docs/reference/narrowsd-file.md has an example, and packages have one in /usr/share/doc/narrowsd/examples";
+    "packages have an example in /usr/share/doc/narrowsd/examples, and narrowsd-file.md beside it has all keys";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -126,8 +127,15 @@ impl Config {
     }
 
     fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Failure> {
-        let document: Document = toml::from_str(text)
-            .map_err(|error| Failure::input(format!("{file}: {}", error.to_string().trim_end())).help(EXAMPLE))?;
+        let document: Document = toml::from_str(text).map_err(|error| {
+            let said = error.to_string();
+            let help = match () {
+                () if said.contains("expected a sequence") => "write [[route]]: there may be several",
+                () if said.contains("socket address") => "write an address and a port, as \"127.0.0.1:9136\"",
+                () => EXAMPLE,
+            };
+            Failure::input(format!("{file}: {}", said.trim_end())).help(help)
+        })?;
         let reading = Reading { text, file, folder };
         let mut units = BTreeMap::new();
         for (name, table) in &document.controller {
@@ -201,6 +209,34 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Whether the controllers of routes are there, or come with this file; what else is to be said of them.
+    ///
+    /// # Errors
+    /// Code 2 where a name is nearly that of another.
+    pub(super) fn check_routes(&self) -> Result<Vec<String>, Failure> {
+        let mut warnings = vec![];
+        for route in &self.routes {
+            let (name, heading) = (route.controller(), format!("[[route]] {}", route.prefix()));
+            let known = controllers::find(name).ok();
+            if is_registered(known.map_or(name, |known| known.registered)) {
+                continue;
+            }
+            match known {
+                Some(known) if self.units.contains_key(&format!("controller.{}", known.spec.name)) => {}
+                Some(_) => {
+                    warnings.push(format!("{heading}: waits until {name} is loaded, which this file does not do"))
+                }
+                None => match cc::guess(name) {
+                    Some(help) => {
+                        return Err(Failure::input(format!("{heading}: unknown controller `{name}`")).help(help));
+                    }
+                    None => warnings.push(format!("{heading}: the controller {name} is not available now")),
+                },
+            }
+        }
+        Ok(warnings)
     }
 
     /// What would be run, a command on a line.
@@ -433,6 +469,7 @@ controller = "gemini"
             "[bridge.paris]\ninside = \"eth1\"",
             "[near-source]\nsenders = \"a\"\nline-rate = \"fast\"",
             "[[route]]\nprefix = \"10.2.0.0/40\"\ncontroller = \"gemini\"",
+            "[route]\nprefix = \"10.2.0.0/16\"\ncontroller = \"gemini\"",
             "[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"gemini\"\ntable = 254\n[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"cubic\"",
             "[controller.vegas]\ndefault = true\n[controller.dctcp]\ndefault = true",
             "[bridge.a]\ninside = \"eth1\"\noutside = \"eth0\"\npeer = \"x\"\nkey = \"k\"\nrate = \"1Gbps\"\n[bridge.b]\ninside = \"eth2\"\noutside = \"eth0\"\npeer = \"x\"\nkey = \"k\"\nrate = \"1Gbps\"",
@@ -440,6 +477,25 @@ controller = "gemini"
         ];
         let said: Vec<String> = wrong.iter().map(|text| format!("{}\n", parsed(text).expect_err(text))).collect();
         insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn controllers_of_routes_are_checked() {
+        let checked = |name: &str, more: &str| {
+            let text = format!("[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"{name}\"\n{more}");
+            let config = parsed(&text).expect("the command line knows no names");
+            config.check_routes().map_err(|failure| failure.to_string())
+        };
+        assert_eq!(checked("gemini", "[controller.gemini]"), Ok(vec![]));
+        let waits = checked("gemini", "[controller.vegas]").expect("somebody may load it");
+        assert_eq!(waits, ["[[route]] 10.2.0.0/16: waits until gemini is loaded, which this file does not do"]);
+        // Every kernel has this one.
+        assert_eq!(checked("reno", ""), Ok(vec![]));
+        let later = checked("some-module", "").expect("modprobe may bring it");
+        assert_eq!(later, ["[[route]] 10.2.0.0/16: the controller some-module is not available now"]);
+        let refused = checked("gemnii", "[controller.gemini]").expect_err("there is none");
+        assert!(refused.contains("[[route]] 10.2.0.0/16: unknown controller `gemnii`"), "{refused}");
+        assert!(refused.contains("did you mean `gemini`?"), "{refused}");
     }
 
     /// Lines of the whole file gone, doubled and elsewhere, and bits of it changed: `PROPTEST_CASES` says how many files.

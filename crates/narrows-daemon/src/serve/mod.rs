@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The configuration file: docs/reference/narrowsd-file.md
+    /// The configuration file; narrowsd-file.md of the documentation has all keys
     #[arg(long, value_name = "FILE", default_value = "/etc/narrows/narrowsd.toml")]
     config: PathBuf,
     /// Only check the file, and print what would be run
@@ -61,6 +61,9 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     std::env::set_current_dir(config.folder()).map_err(|error| lock::unusable(config.folder(), &error))?;
     if arguments.check {
         config.check(|_| false)?;
+        for warning in config.check_routes()? {
+            eprintln!("warning: {warning}");
+        }
         print!("{}", config.described());
         return Ok(());
     }
@@ -131,6 +134,7 @@ impl Service {
             for unit in self.units.values_mut() {
                 unit.start_if_due(&mut self.hub);
             }
+            self.routes.look(&self.hub.log);
             self.routes.add_where_possible(&self.hub.log);
             self.listen();
             self.publish();

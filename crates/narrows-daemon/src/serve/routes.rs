@@ -1,4 +1,4 @@
-//! Prefixes that use a controller: added once it is available, removed before it goes.
+//! Prefixes that use a controller: added once it is available, looked at from then on, removed before it goes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::log::{Level, Log};
 use super::unit;
-use crate::cc::canonical;
+use crate::cc::{IN_FORCE, canonical};
 
 /// An entry of the file: the options of `narrowsd cc route add`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -34,6 +34,10 @@ fn name_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<O
 impl Route {
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    pub(super) fn controller(&self) -> &str {
+        &self.controller
     }
 
     fn canonical(&self) -> Option<(String, String)> {
@@ -72,6 +76,9 @@ impl Route {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     wanted: BTreeMap<Route, State>,
+    /// How each was made last, as `ip` writes it.
+    made: BTreeMap<Route, String>,
+    looked: Option<Instant>,
     /// Whether what an earlier service has left was told.
     is_begun: bool,
 }
@@ -83,12 +90,14 @@ enum State {
     Added,
     /// Is tried again then; this was said of it.
     Again(Instant, String),
+    /// Was added, and is not in force any more, for this reason.
+    Lost(String),
     /// Refused for a reason that lasts until the file is read anew.
     Refused,
 }
 
 const NAME: &str = "route";
-/// A way to the prefix may come later.
+/// A way to the prefix may come later, and another program may change a route.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Routes {
@@ -141,9 +150,56 @@ impl Routes {
             if said.contains(ALREADY) && known.is_some() || known.as_ref() == Some(&said) {
                 continue;
             }
-            log.write_of_unit(NAME, said.trim_end());
+            let name = if code == Some(0) { NAME.to_owned() } else { format!("{NAME} {}", route.prefix) };
+            log.write_of_unit(&name, said.trim_end());
             if matches!(state, State::Again(..)) {
                 log.write(Some(NAME), Level::Info, &format!("{} is tried again", route.prefix));
+            }
+        }
+    }
+
+    /// Looks whether those that were added are as they were made. A link that goes down takes its routes along, and other programs
+    /// replace them: what leads there again without the controller gets it again, and anything else is only told.
+    pub(super) fn look(&mut self, log: &Log) {
+        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= PAUSE);
+        let was_added = |state: &State| matches!(state, State::Added | State::Lost(_));
+        if !is_due || !self.wanted.values().any(was_added) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let listed = match listed() {
+            Ok(listed) => listed,
+            Err(said) => return log.write_of_unit(NAME, said.trim_end()),
+        };
+        for (route, state) in self.wanted.iter_mut().filter(|(_, state)| was_added(state)) {
+            let found = listed.iter().find(|one| route.canonical() == one.canonical());
+            let said = found.map_or(RESTORED, |one| one.state.as_str());
+            if let Some(found) = found {
+                self.made.insert(route.clone(), found.made.clone());
+            }
+            if said == IN_FORCE {
+                if *state != State::Added {
+                    log.write(Some(NAME), Level::Info, &format!("that to {} is in force again", route.prefix));
+                    *state = State::Added;
+                }
+                continue;
+            }
+            let is_back = !route.waits() && self.made.get(route).is_some_and(|made| would_be(route, made));
+            if is_back {
+                log.write(
+                    Some(NAME),
+                    Level::Warning,
+                    &format!("that to {} was {said}; it is added again", route.prefix),
+                );
+                *state = State::Again(Instant::now(), String::new());
+            } else if *state != State::Lost(said.to_owned()) {
+                let why = if route.waits() {
+                    ""
+                } else {
+                    "; no route leads there as before: a reload takes the one that does now"
+                };
+                log.write(Some(NAME), Level::Warning, &format!("that to {} is {said}{why}", route.prefix));
+                *state = State::Lost(said.to_owned());
             }
         }
     }
@@ -152,7 +208,12 @@ impl Routes {
     pub(super) fn remove_all_but(&mut self, kept: &[Route], goes: impl Fn(&str) -> bool, log: &Log) {
         self.wanted.retain(|route, state| {
             let (is_kept, is_left) = (kept.contains(route), goes(&route.controller));
-            if *state == State::Added && (!is_kept || is_left) {
+            let is_changed = match state {
+                State::Added => true,
+                State::Lost(said) => said != RESTORED,
+                _ => false,
+            };
+            if is_changed && (!is_kept || is_left) {
                 unit::run(NAME, &route.to_remove(), log);
                 *state = State::Due;
             }
@@ -165,6 +226,9 @@ impl Routes {
 const ALREADY: &str = " already\n";
 const CHANGED: &str = "has been changed already";
 
+/// Of a route that was added and is not listed.
+const RESTORED: &str = "restored by `narrowsd cc route remove`";
+
 /// Adds one; what another service has left of it goes first.
 fn add(route: &Route) -> (Option<i32>, String) {
     let added = unit::run_quietly(&route.to_add());
@@ -174,22 +238,62 @@ fn add(route: &Route) -> (Option<i32>, String) {
     added
 }
 
+/// Whether `cc route add` would make it lead where it led when it was made.
+fn would_be(route: &Route, made: &str) -> bool {
+    let (code, said) = unit::run_quietly(&[route.to_add(), vec!["--dry-run"]].concat());
+    let command = said.lines().next().and_then(|line| line.split_once(" replace "));
+    code == Some(0) && command.is_some_and(|(_, would)| way(would).eq(way(made)))
+}
+
+/// The words of a route in `ip`'s language, without who made it and the table that it is in.
+fn way(written: &str) -> impl Iterator<Item = &str> {
+    let mut words = written.split_whitespace();
+    std::iter::from_fn(move || {
+        let mut word = words.next()?;
+        while matches!(word, "proto" | "table") {
+            words.next()?;
+            word = words.next()?;
+        }
+        Some(word)
+    })
+}
+
+/// What `cc route list` says of a route.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    prefix: String,
+    table: String,
+    controller: String,
+    state: String,
+    made: String,
+}
+
+impl Listed {
+    fn canonical(&self) -> Option<(String, String)> {
+        canonical(&self.prefix, Some(&self.table))
+    }
+}
+
+/// The routes that were changed; or what the command says where it fails.
+fn listed() -> Result<Vec<Listed>, String> {
+    let (code, said) = unit::run_quietly(&["cc", "route", "list", "--json"]);
+    match serde_json::from_str(&said) {
+        Ok(listed) if code == Some(0) => Ok(listed),
+        _ => Err(said),
+    }
+}
+
 /// Routes that were changed before and that the file does not have: a service that was killed leaves them.
 fn tell_what_is_left(routes: &[Route], log: &Log) {
-    let (code, said) = unit::run_quietly(&["cc", "route", "list", "--json"]);
-    let listed: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap_or_default();
-    if code != Some(0) {
-        return log.write_of_unit(NAME, said.trim_end());
-    }
+    let listed = match listed() {
+        Ok(listed) => listed,
+        Err(said) => return log.write_of_unit(NAME, said.trim_end()),
+    };
     for one in listed {
-        let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
-        let left = canonical(&text("prefix"), Some(&text("table")));
-        if !routes.iter().any(|route| route.canonical() == left) {
+        if !routes.iter().any(|route| route.canonical() == one.canonical()) {
+            let Listed { prefix, table, controller, .. } = one;
             let sentence = format!(
-                "that to {} (table {}) names {} and is not in the file; narrowsd cc route remove restores it",
-                text("prefix"),
-                text("table"),
-                text("controller")
+                "that to {prefix} (table {table}) names {controller} and is not in the file; narrowsd cc route remove restores it"
             );
             log.write(Some(NAME), Level::Warning, &sentence);
         }

@@ -212,7 +212,7 @@ pub(crate) fn a_route_that_another_changed_is_left_as_it_is() -> Outcome {
     assert_eq!(routes(name), before);
     let error = within(name, || refused("cc route remove 192.0.2.2/32", 1));
     assert!(error.starts_with("error: no route to 192.0.2.2 was changed in the table main\n"), "{error}");
-    assert_eq!(narrowsd("cc route list"), "no route was changed\n");
+    assert_eq!(narrowsd("cc route list"), "no route was changed in this network namespace\n");
     // Of a controller that is not loaded any more, too.
     ip(&format!("-n {name} route delete 192.0.2.2/32"));
     let before = routes(name);

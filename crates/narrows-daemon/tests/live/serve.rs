@@ -187,6 +187,61 @@ pub(crate) fn a_killed_service_leaves_nothing() -> Outcome {
     Ok(())
 }
 
+/// What other programs do to routes is noticed; a route that leads where it did is made again, any other is told.
+pub(crate) fn a_route_that_is_lost_is_told_and_made_again() -> Outcome {
+    let world = world();
+    let name = &world.sender;
+    let is_up = |state: &str| {
+        let line = format!("narrows_route_up{{prefix=\"198.51.100.0/24\"}} {state}\n");
+        until(&line, || metrics(name).contains(&line));
+    };
+    let is_in_force = || until("the route", || route(name).contains("congctl narrows_vegas"));
+    fs::write(FILE, WHOLE).expect("a file of our own");
+    let mut service = begun(name);
+    is_in_force();
+    is_up("1");
+
+    ip(&format!("-n {name} route replace 198.51.100.0/24 via 192.0.2.2 dev nrw0"));
+    assert!(!route(name).contains("congctl"));
+    is_in_force();
+    assert!(
+        logged().contains("that to 198.51.100.0/24 was changed since by another; it is added again"),
+        "{}",
+        logged()
+    );
+
+    // Its link takes it along, and what it was copied from.
+    ip(&format!("-n {name} link set nrw0 down"));
+    is_up("0");
+    ip(&format!("-n {name} link set nrw0 up"));
+    ip(&format!("-n {name} route add default via 192.0.2.2"));
+    is_in_force();
+    is_up("1");
+
+    // Someone undoes it by hand: it is the file's.
+    within(name, || good("cc route remove 198.51.100.0/24"));
+    is_in_force();
+
+    // Another route than before is not ours to choose.
+    ip(&format!("-n {name} route replace 198.51.100.0/24 via 192.0.2.2 dev nrw0 mtu 1400"));
+    is_up("0");
+    assert_eq!(logged().matches("no route leads there as before").count(), 2, "once each time\n{}", logged());
+    std::thread::sleep(Duration::from_secs(6));
+    assert!(!route(name).contains("congctl"), "{}", route(name));
+    assert_eq!(logged().matches("no route leads there as before").count(), 2, "{}", logged());
+    signal(&service, Signal::HUP);
+    is_in_force();
+    assert!(route(name).contains("mtu 1400"), "{}", route(name));
+    is_up("1");
+
+    signal(&service, Signal::TERM);
+    assert!(service.0.wait().expect("it ends").success());
+    assert!(route(name).contains("mtu 1400") && !route(name).contains("congctl"), "{}", route(name));
+    nothing_is_left("vegas");
+    nothing_is_left("newreno");
+    Ok(())
+}
+
 /// An interface, an address for metrics and a way to a prefix may come later than the service, which works meanwhile.
 pub(crate) fn what_is_not_there_yet_is_waited_for() -> Outcome {
     let world = World::new();

@@ -12,9 +12,12 @@ mod note;
 mod prefix;
 mod routes;
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{available, is_registered};
+use narrows_scenario::Problem;
 use serde_json::json;
 
 use super::{named, say};
@@ -32,7 +35,7 @@ pub(crate) enum Verb {
     Add(Add),
     /// Restore what was before `add`
     Remove(Remove),
-    /// Show the routes that were changed, and whether they still are as `add` made them
+    /// Show the routes of this network namespace that were changed, and whether they still are as `add` made them
     List(List),
 }
 
@@ -68,6 +71,9 @@ fn usual(table: &str) -> &str {
         other => other,
     }
 }
+
+/// What `list` says of a route that is as `add` made it.
+pub(crate) const IN_FORCE: &str = "in force";
 
 /// A route as it is told from others, whatever way it is written; nothing of what is no prefix.
 pub(crate) fn canonical(prefix: &str, table: Option<&str>) -> Option<(String, String)> {
@@ -238,7 +244,7 @@ fn list(arguments: &List) -> Result<(), Failure> {
         } else if !is_ours(note, &entries) {
             "changed since by another"
         } else if is_loaded {
-            "in force"
+            IN_FORCE
         } else {
             "not in force: the controller is not loaded"
         };
@@ -256,7 +262,10 @@ fn list(arguments: &List) -> Result<(), Failure> {
             .collect();
         say(&format!("{}\n", serde_json::to_string_pretty(&all).expect("texts")));
     } else if all.is_empty() {
-        say("no route was changed\n");
+        let elsewhere: BTreeSet<String> = note::everywhere()?.into_iter().map(|(label, _)| label).collect();
+        let labels = elsewhere.into_iter().collect::<Vec<_>>().join(", ");
+        let others = if labels.is_empty() { String::new() } else { format!("; some were in {labels}") };
+        say(&format!("no route was changed in this network namespace{others}\n"));
     } else {
         for (note, state) in all {
             say(&format!("{} uses {} (table {}): {state}\n", note.prefix, note.controller, note.table));
@@ -287,18 +296,64 @@ fn is_ours(note: &Note, entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.is_same(&note.made) || (is_unloaded && entry.is_same(&bare)))
 }
 
-/// The routes that `add` made with this controller, or that will name it again: prefix, with the table if it is another than the main
-/// one, and label of the network namespace.
+/// A route that `add` made.
+#[derive(Clone, Debug)]
+pub(super) struct Changed {
+    /// With the table if it is another than the main one.
+    pub(super) prefix: String,
+    /// By which name the kernel knows it.
+    pub(super) controller: String,
+    /// Of the network namespace.
+    pub(super) label: String,
+}
+
+/// The routes that `add` made, in every network namespace.
 ///
 /// # Errors
 /// If notes cannot be read.
-pub(super) fn of_controller(registered: &str) -> Result<Vec<(String, String)>, Failure> {
+pub(super) fn everywhere() -> Result<Vec<Changed>, Failure> {
+    Ok(note::everywhere()?.into_iter().map(|(label, note)| changed(label, &note, &note.controller)).collect())
+}
+
+/// Those of them with this controller, or that will name it again.
+///
+/// # Errors
+/// As [`everywhere`].
+pub(super) fn of_controller(registered: &str) -> Result<Vec<Changed>, Failure> {
     let names = |note: &Note| {
         let before = note.before.as_ref().and_then(Entry::controller);
         note.controller == registered || before == Some(registered)
     };
     let notes = note::everywhere()?.into_iter().filter(|(_, note)| names(note));
-    Ok(notes.map(|(label, note)| (format!("{}{}", note.prefix, option(&note.table)), label)).collect())
+    Ok(notes.map(|(label, note)| changed(label, &note, registered)).collect())
+}
+
+fn changed(label: String, note: &Note, controller: &str) -> Changed {
+    let prefix = format!("{}{}", note.prefix, option(&note.table));
+    Changed { prefix, controller: controller.to_owned(), label }
+}
+
+/// There is no controller of this name.
+fn unknown(name: &str) -> Failure {
+    let failure = Failure::input(format!("unknown controller `{name}`"));
+    let known = known().join(", ");
+    failure.help(
+        guess(name).unwrap_or_else(|| {
+            format!("there are: {known}; a module of the kernel is there after modprobe tcp_{name}")
+        }),
+    )
+}
+
+/// Ours, and what else this kernel has now.
+fn known() -> Vec<String> {
+    let ours = CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned());
+    ours.chain(available().into_iter().filter(|name| named(name).is_err())).collect()
+}
+
+/// Which controller may be meant by a name that is none.
+pub(crate) fn guess(name: &str) -> Option<String> {
+    let problem = Problem::unknown_name("controller", name, known());
+    problem.help().filter(|help| help.starts_with("did you mean")).map(str::to_owned)
 }
 
 /// The name by which the kernel knows a controller.
@@ -313,12 +368,7 @@ fn registered(name: &str) -> Result<String, Failure> {
         return Ok(name.to_owned());
     }
     let Ok(controller) = ours else {
-        let ours = CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned());
-        let known: Vec<String> = ours.chain(available()).collect();
-        return Err(Failure::input(format!("unknown controller `{name}`")).help(format!(
-            "there are: {}; a module of the kernel is there after modprobe tcp_{name}",
-            known.join(", ")
-        )));
+        return Err(unknown(name));
     };
     let name = controller.spec.name;
     Err(Failure::failed(format!("{name} is not loaded")).help(format!("narrowsd cc load {name}")))

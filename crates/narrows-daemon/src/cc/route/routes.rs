@@ -131,6 +131,10 @@ impl Table {
         if said.contains("FIB table does not exist") {
             return Ok(String::new());
         }
+        if said.contains("is wrong: table id") || said.contains("is wrong: invalid table") {
+            let sentence = format!("there is no routing table {}", self.name);
+            return Err(Failure::input(sentence).help("give its number, or a name in /etc/iproute2/rt_tables"));
+        }
         let sentence = format!("ip {} {}: {said}", self.family(), arguments.join(" "));
         if said.contains("Operation not permitted") {
             return Err(Failure::environment(sentence).help("run as root of this network namespace"));
