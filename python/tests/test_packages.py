@@ -112,6 +112,11 @@ INSIDE = r"""
     narrowsd --version >/dev/null
     narrowsd cc status gemini | head -1
     nsenter --net=/run/netns/packaged narrowsd cc route remove 192.0.2.0/24
+    # Without the command nobody could undo this one either.
+    nsenter --net=/run/netns/packaged narrowsd cc route add 192.0.2.128/25 reno
+    if {remove} 2>&1; then echo "removed although a route names the kernel's own"; fi
+    narrowsd cc unload --all --dry-run 2>&1 | sed -n 's/^error/needed by: &/p'
+    nsenter --net=/run/netns/packaged narrowsd cc route remove 192.0.2.128/25
     {again}
     narrowsd cc status gemini | head -1
     {remove}
@@ -172,6 +177,7 @@ def test_a_package_is_installed_used_and_removed_and_nothing_is_left(kind, tmp_p
     assert said.startswith("gemini is registered as narrows_gemini\n"), done.stdout + done.stderr
     assert "congctl narrows_gemini" in said
     assert "removed although" not in said
+    assert "needed by: error: reno is named by the route to 192.0.2.128/25 (network namespace packaged)" in said
     assert said.count("gemini: registered as narrows_gemini, pinned") == 2, "refused, and upgraded, it unloads nothing"
     assert "left: \n" in said, said
     assert "narrows" not in said.split("left:")[1], "unloaded, and its pins are gone"
