@@ -22,8 +22,8 @@ class Controller(ABC):
 
     A class of your own has at least `on_ack` and `on_congestion`. After each call the simulator reads `window`,
     `threshold` and `pacing_rate`. An exception ends the run, with the file and line. A method of another name that
-    begins with `on_` raises `TypeError`, because nothing would call it, and so does an attribute whose name is nearly
-    `needs_…` or `owns_…` of those below.
+    begins with `on_` raises `TypeError`, because the simulator does not call it. So does an attribute that is true or
+    false and whose name is nearly that of one below.
     """
 
     needs_ecn: ClassVar[bool] = False
@@ -57,9 +57,12 @@ class Controller(ABC):
             near = difflib.get_close_matches(name, dir(Controller), n=1, cutoff=0.8)
             guess = f"; did you mean {near[0]}?" if near else ""
             if name.startswith("on_") and callable(value):
-                raise TypeError(f"{cls.__name__}.{name} would never be called{guess}")
-            if near and near[0].startswith(("needs_", "owns_")):
-                raise TypeError(f"{cls.__name__}.{name} would never be read{guess}")
+                raise TypeError(
+                    f"the simulator does not call {cls.__name__}.{name}: rename what you call yourself{guess}"
+                )
+            flags = [flag for flag in dir(Controller) if flag.startswith(("needs_", "owns_"))]
+            if isinstance(value, bool) and (meant := difflib.get_close_matches(name, flags, n=1, cutoff=0.9)):
+                raise TypeError(f"the simulator does not read {cls.__name__}.{name}; did you mean {meant[0]}?")
 
     def __init__(self, path: Path) -> None:
         """A sender that has sent nothing yet; `path` has the initial window and the line rate."""

@@ -37,7 +37,7 @@ MISTAKES = [
     ('cc = "gemini"', 'cc = "gemni"', "13:6", "unknown controller `gemni`", "did you mean `gemini`?"),
     (
         'seeds = "1..=2"', 'seeds = "1..=2"\n[sample]\nqueues = "1ns"', "8:1",
-        ("a run of scheme `cubic` would need about 160017 MB of memory, 160000 MB of them for 1000000000 samples; "
+        ("a run of scheme `cubic` would need about 160017 MB of memory, 160000 MB of it for 1000000000 samples; "
         f"{ALLOWED} MB are allowed"),
         "sample less often, watch fewer ports, or lower the run's end",
     ),

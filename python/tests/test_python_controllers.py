@@ -221,15 +221,15 @@ def test_results_name_the_class(folder):
         "pacing": (CONSTANT.replace("self.window = 10", "self.pacing_rate = 0"), "mine.py: `pacing_rate` is 0 bit/s"),
         "a missing method": (
             CONSTANT.replace("on_ack", "on_akc"),
-            "Constant.on_akc would never be called; did you mean on_ack?",
+            "the simulator does not call Constant.on_akc: rename what you call yourself; did you mean on_ack?",
         ),
         "a method that is not there": (
             CONSTANT.replace("    def on_ack", "    on_ack = on_congestion = None\n\n    def on_any_event", 1),
-            "mine.py:4: TypeError: Constant.on_any_event would never be called",
+            "mine.py:4: TypeError: the simulator does not call Constant.on_any_event",
         ),
         "a misspelt attribute": (
             CONSTANT.replace("    def on_ack", "    need_ecn = True\n\n    def on_ack", 1),
-            "Constant.need_ecn would never be read; did you mean needs_ecn?",
+            "the simulator does not read Constant.need_ecn; did you mean needs_ecn?",
         ),
         "a method too few": (CONSTANT.replace("def on_congestion", "def congestion"), "has no method on_congestion"),
         "a syntax error": ("class Mine(\n", "mine.py:1: SyntaxError"),
@@ -250,6 +250,11 @@ def test_what_a_file_prints_while_it_is_loaded_is_not_an_answer(folder, capfd):
     said = capfd.readouterr()
     assert "loaded" not in said.out
     assert "loaded" in said.err
+
+
+def test_names_of_your_own_are_not_misspelt(folder):
+    own = "    in_recovery = False\n    min_delivery_rate = 1e6\n\n    def delivery_rate(self):\n        return 1\n\n"
+    run(folder, CONSTANT.replace("    def on_ack", own + "    def on_ack", 1), seeds=[1])
 
 
 def test_an_experiment_sets_what_a_class_declares(folder):

@@ -606,7 +606,7 @@ fn plan(
         let (name, needed, allowed) = (plan.arm, rounded(summary.memory), rounded(settings.limits.memory));
         let Memory { largest, largest_bytes, .. } = summary.largest_use;
         let sentence = format!(
-            "a run of scheme `{name}` would need about {needed} of memory, {} of them for {largest}; {allowed} are allowed",
+            "a run of scheme `{name}` would need about {needed} of memory, {} of it for {largest}; {allowed} are allowed",
             rounded(largest_bytes)
         );
         return Err(Problem::new(sentence, largest.help()).at(arm));

@@ -106,7 +106,9 @@ fn of_file(arguments: &Arguments) -> Result<Program, Failure> {
         let Some((name, value)) = set.split_once('=') else {
             return Err(Failure::input(format!("--set {set}: no `=`")).help("write it as --set cap=20"));
         };
-        source.parameters.insert(name.to_owned(), value.to_owned());
+        if source.parameters.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(Failure::input(format!("`{name}` is given twice")).help("give it once"));
+        }
     }
     let program = Program::compile(&source, arguments.controller.as_deref());
     let program = program.map_err(|error| refused::by_compiler(&error))?;

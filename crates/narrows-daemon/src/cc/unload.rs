@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::lock;
 use crate::namespaces::Namespace;
 
+const OR_FORCE: &str = "; or unload with --force";
 /// A registration that ends takes less.
 const ENDING: Duration = Duration::from_millis(500);
 
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
 pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
     let chosen = named_or_all(arguments.name.as_deref())?;
     if arguments.all && arguments.dry_run {
-        refuse_routes(&route::everywhere()?)?;
+        refuse_routes(&route::everywhere()?, "")?;
     }
     chosen.into_iter().try_for_each(|controller| match arguments.dry_run {
         true => refuse_if_needed(controller),
@@ -50,7 +51,7 @@ fn refuse_if_needed(controller: &'static Controller) -> Result<(), Failure> {
         return Ok(());
     }
     refuse_users(controller, &system_default::users(controller, false))?;
-    refuse_routes(&route::of_controller(controller.registered)?)
+    refuse_routes(&route::of_controller(controller.registered)?, OR_FORCE)
 }
 
 fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
@@ -62,7 +63,7 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let is_loaded = found.is_some();
     if is_loaded && !force {
         refuse_users(controller, &system_default::users(controller, false))?;
-        refuse_routes(&route::of_controller(controller.registered)?)?;
+        refuse_routes(&route::of_controller(controller.registered)?, OR_FORCE)?;
     }
     let flows = found.as_ref().and_then(|found| found.maps().ok()?.flows().ok()).map_or(0, |flows| flows.len());
     if let Some(found) = &found {
@@ -122,12 +123,12 @@ pub(super) fn refuse_what_is_elsewhere(controller: &'static Controller, found: &
 }
 
 /// A route keeps the name without effect, and `ip` of iproute2 6.1 crashes on one that locks it.
-fn refuse_routes(changed: &[route::Changed]) -> Result<(), Failure> {
+fn refuse_routes(changed: &[route::Changed], or: &str) -> Result<(), Failure> {
     let Some(first) = changed.first() else { return Ok(()) };
     let of_it = changed.iter().filter(|one| one.controller == first.controller);
     let all: Vec<String> = of_it.map(|one| format!("{} (network namespace {})", one.prefix, one.label)).collect();
     let sentence = format!("{} is named by the route to {}", first.controller, all.join(", and by that to "));
-    Err(Failure::failed(sentence).help("in that namespace: narrowsd cc route remove PREFIX; or unload with --force"))
+    Err(Failure::failed(sentence).help(format!("in that namespace: narrowsd cc route remove PREFIX{or}")))
 }
 
 /// The kernel keeps a default that is unregistered: new connections would go on taking it.

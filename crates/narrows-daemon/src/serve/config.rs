@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
-use narrows_kernel::registered::is_registered;
 use narrows_kernel::{Settings, controllers};
 use narrows_scenario::{Problem, parameter_value};
 use serde::Deserialize;
@@ -131,7 +130,7 @@ impl Config {
             let said = error.to_string();
             let help = match () {
                 () if said.contains("expected a sequence") => "write [[route]]: there may be several",
-                () if said.contains("socket address") => "write an address and a port, as \"127.0.0.1:9136\"",
+                () if said.contains("socket address") => "write an address and a port, as \"127.0.0.1:9936\"",
                 () => EXAMPLE,
             };
             Failure::input(format!("{file}: {}", said.trim_end())).help(help)
@@ -214,8 +213,9 @@ impl Config {
     /// Whether the controllers of routes are there, or come with this file; what else is to be said of them.
     ///
     /// # Errors
-    /// Code 2 where a name is nearly that of another.
-    pub(super) fn check_routes(&self) -> Result<Vec<String>, Failure> {
+    /// Code 2 where a name is nearly that of one of ours.
+    pub(super) fn check_routes(&self, is_registered: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
+        let ours: Vec<&str> = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name).collect();
         let mut warnings = vec![];
         for route in &self.routes {
             let (name, heading) = (route.controller(), format!("[[route]] {}", route.prefix()));
@@ -228,11 +228,13 @@ impl Config {
                 Some(_) => {
                     warnings.push(format!("{heading}: waits until {name} is loaded, which this file does not do"))
                 }
-                None => match cc::guess(name) {
+                None => match cc::guess(name, &ours) {
                     Some(help) => {
                         return Err(Failure::input(format!("{heading}: unknown controller `{name}`")).help(help));
                     }
-                    None => warnings.push(format!("{heading}: the controller {name} is not available now")),
+                    None => warnings.push(format!(
+                        "{heading}: the controller {name} is not available now: load it before the service starts, or reload then"
+                    )),
                 },
             }
         }
@@ -484,15 +486,19 @@ controller = "gemini"
         let checked = |name: &str, more: &str| {
             let text = format!("[[route]]\nprefix = \"10.2.0.0/16\"\ncontroller = \"{name}\"\n{more}");
             let config = parsed(&text).expect("the command line knows no names");
-            config.check_routes().map_err(|failure| failure.to_string())
+            config.check_routes(|name| name == "reno").map_err(|failure| failure.to_string())
         };
         assert_eq!(checked("gemini", "[controller.gemini]"), Ok(vec![]));
         let waits = checked("gemini", "[controller.vegas]").expect("somebody may load it");
         assert_eq!(waits, ["[[route]] 10.2.0.0/16: waits until gemini is loaded, which this file does not do"]);
-        // Every kernel has this one.
         assert_eq!(checked("reno", ""), Ok(vec![]));
-        let later = checked("some-module", "").expect("modprobe may bring it");
-        assert_eq!(later, ["[[route]] 10.2.0.0/16: the controller some-module is not available now"]);
+        let later = checked("veno", "").expect("modprobe may bring it");
+        assert_eq!(
+            later,
+            [
+                "[[route]] 10.2.0.0/16: the controller veno is not available now: load it before the service starts, or reload then"
+            ]
+        );
         let refused = checked("gemnii", "[controller.gemini]").expect_err("there is none");
         assert!(refused.contains("[[route]] 10.2.0.0/16: unknown controller `gemnii`"), "{refused}");
         assert!(refused.contains("did you mean `gemini`?"), "{refused}");

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use narrows_kernel::registered::is_registered;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
@@ -61,7 +62,7 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     std::env::set_current_dir(config.folder()).map_err(|error| lock::unusable(config.folder(), &error))?;
     if arguments.check {
         config.check(|_| false)?;
-        for warning in config.check_routes()? {
+        for warning in config.check_routes(is_registered)? {
             eprintln!("warning: {warning}");
         }
         print!("{}", config.described());

@@ -66,6 +66,11 @@ impl Route {
         words.into_iter().chain(self.table.iter().flat_map(|table| ["--table", table])).collect()
     }
 
+    /// The name by which the kernel knows the controller.
+    fn registered(&self) -> &str {
+        controllers::find(&self.controller).map_or(&self.controller, |known| known.registered)
+    }
+
     /// Whether there is something to wait for: ours are loaded by somebody. Of the kernel's own `add` says whether there are such.
     fn waits(&self) -> bool {
         controllers::find(&self.controller).is_ok_and(|known| !is_registered(known.registered))
@@ -76,11 +81,22 @@ impl Route {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     wanted: BTreeMap<Route, State>,
-    /// How each was made last, as `ip` writes it.
-    made: BTreeMap<Route, String>,
+    /// Those that were changed for this service, and how: what is to be undone.
+    made: BTreeMap<Route, Made>,
     looked: Option<Instant>,
+    /// What the last look failed with.
+    failed: String,
     /// Whether what an earlier service has left was told.
     is_begun: bool,
+}
+
+/// How a route was made.
+#[derive(Clone, Debug, Default)]
+struct Made {
+    /// As `ip` writes it; empty until the first look.
+    written: String,
+    /// Whether the prefix had a route before.
+    is_exact: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +157,10 @@ impl Routes {
                 continue;
             }
             let (code, said) = add(route);
+            if code == Some(0) {
+                self.made.entry(route.clone()).or_default();
+                self.looked = None;
+            }
             *state = match code {
                 Some(0) => State::Added,
                 Some(2 | 3) => State::Refused,
@@ -150,8 +170,8 @@ impl Routes {
             if said.contains(ALREADY) && known.is_some() || known.as_ref() == Some(&said) {
                 continue;
             }
-            let name = if code == Some(0) { NAME.to_owned() } else { format!("{NAME} {}", route.prefix) };
-            log.write_of_unit(&name, said.trim_end());
+            let told = said.trim_end().replacen("error: ", &format!("error: {}: ", route.prefix), 1);
+            log.write_of_unit(NAME, &told);
             if matches!(state, State::Again(..)) {
                 log.write(Some(NAME), Level::Info, &format!("{} is tried again", route.prefix));
             }
@@ -169,37 +189,49 @@ impl Routes {
         self.looked = Some(Instant::now());
         let listed = match listed() {
             Ok(listed) => listed,
-            Err(said) => return log.write_of_unit(NAME, said.trim_end()),
+            Err(said) => {
+                if self.failed != said {
+                    log.write_of_unit(NAME, said.trim_end());
+                }
+                self.failed = said;
+                return;
+            }
         };
+        self.failed.clear();
         for (route, state) in self.wanted.iter_mut().filter(|(_, state)| was_added(state)) {
             let found = listed.iter().find(|one| route.canonical() == one.canonical());
-            let said = found.map_or(RESTORED, |one| one.state.as_str());
-            if let Some(found) = found {
-                self.made.insert(route.clone(), found.made.clone());
-            }
+            // Somebody else may have undone it, and made it for another controller.
+            let (found, said) = match found {
+                None => (None, RESTORED.to_owned()),
+                Some(one) if one.controller != route.registered() => {
+                    (None, format!("made for {} by `narrowsd cc route add`", one.controller))
+                }
+                Some(one) => (Some(one), one.state.clone()),
+            };
+            let known = match found {
+                Some(one) => {
+                    let made = Made { written: one.made.clone(), is_exact: one.before.is_some() };
+                    self.made.insert(route.clone(), made.clone());
+                    Some(made)
+                }
+                None => self.made.remove(route),
+            };
+            let prefix = &route.prefix;
             if said == IN_FORCE {
                 if *state != State::Added {
-                    log.write(Some(NAME), Level::Info, &format!("that to {} is in force again", route.prefix));
+                    log.write(Some(NAME), Level::Info, &format!("the route to {prefix} is in force again"));
                     *state = State::Added;
                 }
                 continue;
             }
-            let is_back = !route.waits() && self.made.get(route).is_some_and(|made| would_be(route, made));
-            if is_back {
-                log.write(
-                    Some(NAME),
-                    Level::Warning,
-                    &format!("that to {} was {said}; it is added again", route.prefix),
-                );
+            if !route.waits() && known.is_some_and(|made| would_be(route, &made)) {
+                log.write(Some(NAME), Level::Warning, &format!("the route to {prefix}: {said}; it is added again"));
                 *state = State::Again(Instant::now(), String::new());
-            } else if *state != State::Lost(said.to_owned()) {
-                let why = if route.waits() {
-                    ""
-                } else {
-                    "; no route leads there as before: a reload takes the one that does now"
-                };
-                log.write(Some(NAME), Level::Warning, &format!("that to {} is {said}{why}", route.prefix));
-                *state = State::Lost(said.to_owned());
+            } else if *state != State::Lost(said.clone()) {
+                let why =
+                    if route.waits() { "" } else { "; another than before leads there, or none: a reload takes it" };
+                log.write(Some(NAME), Level::Warning, &format!("the route to {prefix}: {said}{why}"));
+                *state = State::Lost(said);
             }
         }
     }
@@ -208,13 +240,9 @@ impl Routes {
     pub(super) fn remove_all_but(&mut self, kept: &[Route], goes: impl Fn(&str) -> bool, log: &Log) {
         self.wanted.retain(|route, state| {
             let (is_kept, is_left) = (kept.contains(route), goes(&route.controller));
-            let is_changed = match state {
-                State::Added => true,
-                State::Lost(said) => said != RESTORED,
-                _ => false,
-            };
-            if is_changed && (!is_kept || is_left) {
+            if self.made.contains_key(route) && (!is_kept || is_left) {
                 unit::run(NAME, &route.to_remove(), log);
+                self.made.remove(route);
                 *state = State::Due;
             }
             is_kept
@@ -238,24 +266,26 @@ fn add(route: &Route) -> (Option<i32>, String) {
     added
 }
 
-/// Whether `cc route add` would make it lead where it led when it was made.
-fn would_be(route: &Route, made: &str) -> bool {
+/// Whether `cc route add` would make it lead where it led when it was made. A prefix that had a route gets none of its own instead.
+fn would_be(route: &Route, made: &Made) -> bool {
     let (code, said) = unit::run_quietly(&[route.to_add(), vec!["--dry-run"]].concat());
-    let command = said.lines().next().and_then(|line| line.split_once(" replace "));
-    code == Some(0) && command.is_some_and(|(_, would)| way(would).eq(way(made)))
+    let Some((_, command)) = said.lines().next().and_then(|line| line.split_once(" replace ")) else { return false };
+    let gets_own = said.lines().nth(1).is_some_and(|undo| undo.contains(" route delete "));
+    code == Some(0) && way(command) == way(&made.written) && !(made.is_exact && gets_own)
 }
 
-/// The words of a route in `ip`'s language, without who made it and the table that it is in.
-fn way(written: &str) -> impl Iterator<Item = &str> {
+/// A route in `ip`'s language, without who made it, the table that it is in, and what only the command needs.
+fn way(written: &str) -> String {
     let mut words = written.split_whitespace();
-    std::iter::from_fn(move || {
-        let mut word = words.next()?;
-        while matches!(word, "proto" | "table") {
-            words.next()?;
-            word = words.next()?;
+    let mut kept = vec![];
+    while let Some(word) = words.next() {
+        match word {
+            "proto" | "table" => drop(words.next()),
+            word => kept.push(word),
         }
-        Some(word)
-    })
+    }
+    let all = kept.join(" ");
+    all.strip_suffix(" advmss 0").map_or(all.clone(), str::to_owned)
 }
 
 /// What `cc route list` says of a route.
@@ -265,6 +295,7 @@ struct Listed {
     table: String,
     controller: String,
     state: String,
+    before: Option<String>,
     made: String,
 }
 

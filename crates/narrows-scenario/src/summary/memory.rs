@@ -80,7 +80,8 @@ impl<'a> Held<'a> {
         let simulating = [
             (out * PACKET, Use::Packets),
             (flowlets(&self.plan.network) + links.len() as f64 * LINK, Use::Network),
-            (self.connections * CONNECTION + self.kept, Use::Connections(self.connections as u64)),
+            (self.connections * CONNECTION, Use::Connections(self.connections as u64)),
+            (self.kept, Use::Windows),
             (self.flows * FLOW.0, Use::Flows(self.flows as u64)),
             (samples * SAMPLE.0, Use::Samples(samples as u64)),
         ];
@@ -114,6 +115,7 @@ pub(crate) enum Use {
     Packets,
     Network,
     Connections(u64),
+    Windows,
     Flows(u64),
     Samples(u64),
     Files,
@@ -126,9 +128,10 @@ impl Use {
             Use::Packets => "lower the buffers, or the rates and delays of the links",
             Use::Network => "lower the number of hosts, or of flowlet entries",
             Use::Connections(_) => "lower the load, or the number of hosts or flows",
+            Use::Windows => "lower the buffers, or the number of persistent connections",
             Use::Flows(_) => "lower the load, the run's end or the number of hosts",
             Use::Samples(_) => "sample less often, watch fewer ports, or lower the run's end",
-            Use::Files => "allow more",
+            Use::Files => "run it where there is more memory",
         }
     }
 }
@@ -139,6 +142,7 @@ impl fmt::Display for Use {
             Use::Packets => f.write_str("packets in queues and on links"),
             Use::Network => f.write_str("links and tables of flowlets"),
             Use::Connections(count) => write!(f, "{count} connections at once"),
+            Use::Windows => f.write_str("what persistent connections keep of their windows"),
             Use::Flows(count) => write!(f, "the records of {count} flows"),
             Use::Samples(count) => write!(f, "{count} samples"),
             Use::Files => f.write_str("writing the files"),

@@ -165,7 +165,7 @@ impl Seen {
     fn summary(&self, time: Duration) -> String {
         let broken: u64 = self.broken.values().sum();
         let mut text = format!(
-            "{} experiments in {:.0} s, of a processor {}: {} hold every invariant ({} flows, {} packet-hops, each run five times), {} are refused, {} too long, {broken} broken",
+            "{} experiments in {:.0} s ({} of processor time): {} hold every invariant ({} flows, {} packet-hops, each run five times), {} are refused, {} too long, {broken} broken",
             self.refused + self.long + self.held + broken,
             time.as_secs_f64(),
             processor_time(),

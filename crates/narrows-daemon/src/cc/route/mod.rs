@@ -237,7 +237,11 @@ fn list(arguments: &List) -> Result<(), Failure> {
         let is_loaded = is_registered(&note.controller);
         let entries = match (Table { name: note.table.clone(), prefix }).entries() {
             Err(_) if !is_loaded => vec![note.made.clone()],
-            entries => entries?,
+            Err(failure) => {
+                all.push((note, format!("not known: {}", failure.parts().1)));
+                continue;
+            }
+            Ok(entries) => entries,
         };
         let state = if entries.is_empty() {
             "gone: its link was down, or another removed it"
@@ -248,7 +252,7 @@ fn list(arguments: &List) -> Result<(), Failure> {
         } else {
             "not in force: the controller is not loaded"
         };
-        all.push((note, state));
+        all.push((note, state.to_owned()));
     }
     if arguments.json {
         let all: Vec<_> = all
@@ -335,24 +339,16 @@ fn changed(label: String, note: &Note, controller: &str) -> Changed {
 
 /// There is no controller of this name.
 fn unknown(name: &str) -> Failure {
-    let failure = Failure::input(format!("unknown controller `{name}`"));
-    let known = known().join(", ");
-    failure.help(
-        guess(name).unwrap_or_else(|| {
-            format!("there are: {known}; a module of the kernel is there after modprobe tcp_{name}")
-        }),
-    )
-}
-
-/// Ours, and what else this kernel has now.
-fn known() -> Vec<String> {
     let ours = CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned());
-    ours.chain(available().into_iter().filter(|name| named(name).is_err())).collect()
+    let known: Vec<String> = ours.chain(available().into_iter().filter(|name| named(name).is_err())).collect();
+    let first = guess(name, &known).unwrap_or_else(|| format!("there are: {}", known.join(", ")));
+    let help = format!("{first}; a module of the kernel is there after modprobe tcp_{name}");
+    Failure::input(format!("unknown controller `{name}`")).help(help)
 }
 
-/// Which controller may be meant by a name that is none.
-pub(crate) fn guess(name: &str) -> Option<String> {
-    let problem = Problem::unknown_name("controller", name, known());
+/// Which of these may be meant by a name that is none.
+pub(crate) fn guess(name: &str, known: &[impl AsRef<str>]) -> Option<String> {
+    let problem = Problem::unknown_name("controller", name, known);
     problem.help().filter(|help| help.starts_with("did you mean")).map(str::to_owned)
 }
 
